@@ -292,6 +292,7 @@ void FixEngine::watch() {
 service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     service::Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
     for (auto& session : next.sessions) session.file_mode = config_.file_mode;
+    for (auto& copy : next.drop_copies) copy.file_mode = config_.file_mode;
     say_users(next);
     make_state_folders(next);
     {

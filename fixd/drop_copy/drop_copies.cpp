@@ -31,6 +31,7 @@ std::string text_of(const std::string& target, const engine::DropCopy::Status& s
     add("version not carried", status.wrong_version);
     add("engine ended", status.abandoned);
     add("discarded by a reset", status.discarded);
+    add("overwritten in the store", status.overwritten);
     return fmt::format("drop copy to {}: {} copies were lost since the start ({})", target, status.lost(), parts);
 }
 
@@ -45,12 +46,18 @@ DropCopies::Entries DropCopies::prepare(const std::vector<DropCopyConfig>& confi
             continue;
         }
         auto entry = std::make_shared<Entry>(Entry{.config = config, .copy = {}, .registrations = {}});
-        if (known != nullptr && known->config.queue_bytes == config.queue_bytes) {
+        if (known != nullptr && known->config.queue_bytes == config.queue_bytes &&
+            known->config.queue == config.queue) {
             entry->copy = known->copy;  // the same queue, account and connection
             entry->attached = known->attached;
         } else {
-            entry->copy = std::make_shared<engine::DropCopy>(engine::DropCopy::Options{
-                .name = config.target, .producers = producers_, .queue_bytes = config.queue_bytes});
+            entry->copy =
+                std::make_shared<engine::DropCopy>(engine::DropCopy::Options{.name = config.target,
+                                                                             .producers = producers_,
+                                                                             .queue_bytes = config.queue_bytes,
+                                                                             .file = config.queue,
+                                                                             .file_mode = config.file_mode});
+            say_recovered(*entry);
         }
         next.push_back(std::move(entry));
     }
@@ -95,12 +102,25 @@ std::vector<std::string> DropCopies::finish(const Entries& former) {
         entry->registrations.clear();
         entry->copy->detach();
         const auto left = entry->copy->status().waiting;
-        if (left == 0) continue;
-        log_->say(service::Severity::warning, entry->config.target + ".drop copy removed",
-                  fmt::format("drop copy to {}: {} copies still waited when it was removed: they are lost",
-                              entry->config.target, left));
+        const auto next = same_target(entries_, entry->config);
+        const bool goes_on = entry->copy->is_in_file() && next != nullptr && next->config.queue == entry->config.queue;
+        if (left != 0 && !goes_on) {
+            log_->say(service::Severity::warning, entry->config.target + ".drop copy removed",
+                      fmt::format("drop copy to {}: {} copies still waited when it was removed: they are lost",
+                                  entry->config.target, left));
+        }
+        if (!goes_on) entry->copy->discard();
+        entry->copy.reset();  // the next one takes its files over
     }
     return done;
+}
+
+void DropCopies::say_recovered(const Entry& entry) const {
+    const auto recovered = entry.copy->status().recovered;
+    if (recovered == 0) return;
+    log_->say(service::Severity::warning, entry.config.target + ".drop copy recovered",
+              fmt::format("drop copy to {}: {} copies waited when the engine ended last: they are sent first",
+                          entry.config.target, recovered));
 }
 
 void DropCopies::attach(const FindTarget& find) {
@@ -139,8 +159,8 @@ void DropCopies::release_all() {
         const auto left = entry->copy->status().waiting;
         if (left == 0) continue;
         log_->say(service::Severity::warning, entry->config.target + ".drop copy ended",
-                  fmt::format("drop copy to {}: {} copies still waited at the end: they are lost", entry->config.target,
-                              left));
+                  fmt::format("drop copy to {}: {} copies still waited at the end: they {}", entry->config.target, left,
+                              entry->copy->is_in_file() ? "are sent after the next start" : "are lost"));
     }
 }
 

@@ -70,6 +70,7 @@ public:
 
 private:
     static void settle(const Entries& entries);
+    void say_recovered(const Entry& entry) const;
 
     std::size_t producers_;
     metrics::Registry* registry_;

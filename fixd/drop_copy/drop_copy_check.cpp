@@ -94,6 +94,8 @@ void complete(DropCopyConfig& copy, const EngineConfig& config) {
     const auto& target = session_named(config, copy.target, user);
     check_target(target, user);
     copy.target = session_name(target);
+    if (!is_in_memory(target)) copy.queue = target.store + ".copies";
+    copy.file_mode = target.file_mode;
 }
 
 void complete_sources(DropCopyConfig& copy, const EngineConfig& config, const std::set<std::string>& targets) {

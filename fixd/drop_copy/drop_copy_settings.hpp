@@ -13,6 +13,8 @@ struct DropCopyConfig {
     std::vector<std::string> sources{};  ///< "*": all sessions that are not targets.
     std::vector<std::string> types{"8"};
     std::uint64_t queue_bytes{4ULL << 20U};
+    std::string queue{};  ///< Files, by complete(): beside the target's store. Empty: in memory, as the store.
+    std::uint32_t file_mode{0640};
     friend bool operator==(const DropCopyConfig&, const DropCopyConfig&) = default;
 };
 

@@ -164,12 +164,12 @@ std::string json_of(const std::optional<DropCopies::Report>& copy) {
     if (!copy) return "null";
     const auto& status = copy->status;
     return fmt::format(
-        R"({{"sources":{},"types":{},"offered":{},"mirrored":{},"waiting":{},"queue_full":{},"store_full":{},)"
-        R"("not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{}}})",
+        R"({{"sources":{},"types":{},"offered":{},"recovered":{},"mirrored":{},"waiting":{},"queue_full":{},)"
+        R"("store_full":{},"not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{},"overwritten":{}}})",
         list_of(copy->config.sources, [](const std::string& name) { return json_string(name); }),
         list_of(copy->config.types, [](const std::string& type) { return json_string(type); }), status.offered,
-        status.mirrored, status.waiting, status.queue_full, status.store_full, status.not_encoded, status.wrong_version,
-        status.abandoned, status.discarded);
+        status.recovered, status.mirrored, status.waiting, status.queue_full, status.store_full, status.not_encoded,
+        status.wrong_version, status.abandoned, status.discarded, status.overwritten);
 }
 
 std::string json_of(const SessionReport& session) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -12,6 +13,8 @@
 #include <millpond/fix/msg_type.hpp>
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/routing.hpp>
+
+#include "copy_queue.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -26,6 +29,15 @@ struct Head {
     Direction direction;
     fix::ApplicationVersion version;
 };
+
+/// Nothing where it cannot be one: the machine lost a part of the file.
+std::optional<Head> head_of(std::span<const std::byte> record) noexcept {
+    Head head;
+    if (record.size() < sizeof head) return std::nullopt;
+    std::memcpy(&head, record.data(), sizeof head);
+    const bool is_direction = head.direction == Direction::in || head.direction == Direction::out;
+    return is_direction && head.version <= fix::ApplicationVersion::latest ? std::optional{head} : std::nullopt;
+}
 
 fix::ApplicationVersion usual_version(const fix::Session& session) noexcept {
     const auto version = session.config().version;
@@ -77,6 +89,13 @@ fix::Parser::Options parser_options(const DropCopy::Terms& terms) {
 
 }  // namespace
 
+struct DropCopy::Producer {
+    std::unique_ptr<CopyQueue> queue;
+    core::Tally offered;
+    core::Tally queue_full;
+    core::Tally store_full;
+};
+
 /// Takes the copies out of the rings on the target's I/O thread.
 class DropCopy::Pump final : public detail::Sender, private detail::Participant {
 public:
@@ -104,7 +123,8 @@ public:
 
     [[nodiscard]] std::size_t depth() const noexcept override {
         std::size_t sum = 0;
-        for (const auto& producer : copy_->producers_) sum += producer->ring.records();
+        for (const auto& left : copy_->left_) sum += left->ring().records();
+        for (const auto& producer : copy_->producers_) sum += producer->queue->ring().records();
         return sum;
     }
 
@@ -124,17 +144,24 @@ private:
         return hand<true>(session, outgoing, now);
     }
     [[nodiscard]] bool is_filling() const noexcept override {
-        return std::ranges::any_of(copy_->producers_, [](const auto& one) { return one->ring.is_half_full(); });
+        return std::ranges::any_of(copy_->producers_,
+                                   [](const auto& one) { return one->queue->ring().is_half_full(); });
     }
-    void release(const detail::Outgoing& outgoing) noexcept override {
-        copy_->producers_[outgoing.token]->ring.release();
-    }
+    [[nodiscard]] bool outlives_the_session() const noexcept override { return copy_->is_in_file(); }
+    void release(const detail::Outgoing& outgoing) noexcept override { queue_of(outgoing).release(); }
     void tell_sent(const Sent& sent) noexcept override;
     void tell_failed(const detail::Outgoing& outgoing, SendFailure failure) noexcept override;
     void on_logon(const fix::Session& session) noexcept override { settle_unsent(session, true); }
+    void on_history_lost(const fix::LostHistory& lost) noexcept override {
+        copy_->counters_.overwritten.add(lost.messages);
+    }
 
     template <bool keeps>
     [[nodiscard]] bool hand(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now);
+    [[nodiscard]] CopyQueue& queue_of(const detail::Outgoing& outgoing) const noexcept {
+        const auto left = copy_->left_.size();
+        return outgoing.token < left ? *copy_->left_[outgoing.token] : *copy_->producers_[outgoing.token - left]->queue;
+    }
     [[nodiscard]] bool carries(const fix::Session& session, fix::ApplicationVersion version) const noexcept;
     [[nodiscard]] bool takes_indicator(const fix::Session& session, fix::ApplicationVersion version,
                                        const fix::Message& message) const noexcept;
@@ -149,18 +176,27 @@ private:
     std::vector<fix::Field> spill_;
     FrameFields frame_fields_;
     const fix::Dictionary* dictionary_;
+    std::size_t left_{0};  // queues of earlier processes that are empty
     std::size_t turn_{0};  // the producer that was asked last
     bool wrong_version_{false};
 };
 
+/// The numbers of the queues: first those that were left, then those of the producers.
 bool DropCopy::Pump::take(detail::Outgoing& into) noexcept {
+    const auto take_from = [&](queue::RecordRing& ring, std::size_t number) {
+        const auto record = ring.front();
+        if (record.data() == nullptr) return false;
+        into = {.message = const_cast<std::byte*>(record.data()), .token = number, .handed_ticks = core::ticks()};
+        return true;
+    };
+    for (; left_ < copy_->left_.size(); ++left_) {
+        if (take_from(copy_->left_[left_]->ring(), left_)) return true;
+    }
     const auto count = copy_->producers_.size();
     for (std::size_t i = 1; i <= count; ++i) {
         const auto producer = (turn_ + i) % count;
-        const auto record = copy_->producers_[producer]->ring.front();
-        if (record.data() == nullptr) continue;
+        if (!take_from(copy_->producers_[producer]->queue->ring(), left_ + producer)) continue;
         turn_ = producer;
-        into = {.message = const_cast<std::byte*>(record.data()), .token = producer, .handed_ticks = core::ticks()};
         return true;
     }
     return false;
@@ -202,9 +238,12 @@ void DropCopy::Pump::add_body(fix::Writer& writer, const fix::Message& message) 
 
 template <bool keeps>
 bool DropCopy::Pump::hand(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) {
-    const auto record = copy_->producers_[outgoing.token]->ring.front();
-    Head head;
-    std::memcpy(&head, record.data(), sizeof head);
+    auto& queue = queue_of(outgoing);
+    const auto record = queue.ring().front();
+    wrong_version_ = false;
+    const auto known = head_of(record);
+    if (!known) return false;
+    auto head = *known;
     const auto bytes = record.subspan(sizeof head);
     const auto frame = fix::next_frame(bytes, bytes.size());
     const auto message = frame ? parser_.parse(*frame, spill_) : std::unexpected(fix::FrameError::incomplete);
@@ -220,7 +259,7 @@ bool DropCopy::Pump::hand(fix::Session& session, const detail::Outgoing& outgoin
         .on_behalf_of_comp_id = text(is_out ? fix::tag::kTargetCompId : fix::tag::kSenderCompId),
         .on_behalf_of_sub_id = text(is_out ? fix::tag::kTargetSubId : fix::tag::kSenderSubId),
         .appl_ver_id = head.version == usual_version(session) ? std::string_view{} : appl_ver_id(head.version),
-        .poss_resend = message->boolean(fix::tag::kPossResend).value_or(false)};
+        .poss_resend = queue.may_be_there() || message->boolean(fix::tag::kPossResend).value_or(false)};
     const auto fill = [&](fix::Writer& writer) {
         add_body(writer, *message);
         if (takes_indicator(session, head.version, *message)) writer.add<kCopyMsgIndicator>(true);
@@ -263,15 +302,46 @@ void DropCopy::Pump::tell_failed(const detail::Outgoing&, SendFailure failure) n
 }
 
 DropCopy::DropCopy(Options options) : options_(std::move(options)) {
+    take_over_files();
+    const auto there = is_in_file() ? CopyQueue::numbers(options_.file) : std::vector<std::size_t>{};
+    auto number = there.empty() ? 0 : there.back();
     for (std::size_t i = 0; i < options_.producers; ++i) {
-        producers_.push_back(std::make_unique<Producer>(options_.queue_bytes));
+        producers_.push_back(std::make_unique<Producer>());
+        producers_.back()->queue = is_in_file()
+                                       ? std::make_unique<CopyQueue>(CopyQueue::numbered(options_.file, ++number),
+                                                                     options_.queue_bytes, options_.file_mode)
+                                       : std::make_unique<CopyQueue>(options_.queue_bytes);
     }
 }
 
 DropCopy::~DropCopy() { detach(); }
 
+/// What no other process, and no other drop copy of this one, uses.
+void DropCopy::take_over_files() {
+    if (!is_in_file()) return;
+    for (const auto number : CopyQueue::numbers(options_.file)) {
+        auto left = CopyQueue::left_in(CopyQueue::numbered(options_.file, number));
+        if (left == nullptr || left->ring().records() == 0) continue;
+        recovered_.add(left->ring().records());
+        const std::lock_guard guard{left_lock_};
+        left_.push_back(std::move(left));
+    }
+}
+
+void DropCopy::forget_empty_files() noexcept {
+    const std::lock_guard guard{left_lock_};
+    std::erase_if(left_, [](const auto& left) { return left->ring().records() == 0; });
+}
+
+void DropCopy::discard() noexcept {
+    detach();
+    for (const auto& left : left_) left->discard();
+    for (const auto& producer : producers_) producer->queue->discard();
+}
+
 void DropCopy::attach(SessionHandle& target, const Terms& terms) {
     detach();
+    take_over_files();
     resets_seen_ = 0;  // of another store
     pump_ = std::make_unique<Pump>(*this, target, terms);
     slot_.store(pump_->slot(), std::memory_order_relaxed);
@@ -282,6 +352,7 @@ void DropCopy::attach(SessionHandle& target, const Terms& terms) {
 void DropCopy::detach() noexcept {
     io_.store(nullptr, std::memory_order_release);
     pump_.reset();
+    forget_empty_files();
 }
 
 /// Afterwards the slot may belong to another participant, which an extra signal does not harm.
@@ -295,16 +366,16 @@ bool DropCopy::offer(std::size_t producer, Direction direction, fix::Application
     auto& from = *producers_[producer];
     from.offered.add();
     const Head head{.direction = direction, .version = version};
-    auto* const place = from.ring.claim(sizeof head + message.size());
+    auto* const place = from.queue->ring().claim(sizeof head + message.size());
     if (place == nullptr) {
-        const bool is_long = sizeof head + message.size() > from.ring.most_bytes();
+        const bool is_long = sizeof head + message.size() > from.queue->ring().most_bytes();
         const bool is_stores = !is_long && store_is_full_.load(std::memory_order_relaxed);
         (is_stores ? from.store_full : from.queue_full).add();
         return false;
     }
     std::memcpy(place, &head, sizeof head);
     std::memcpy(place + sizeof head, message.data(), message.size());
-    from.ring.publish();
+    from.queue->ring().publish();
     wake();
     return true;
 }
@@ -333,8 +404,14 @@ DropCopy::Status DropCopy::status() const noexcept {
     status.wrong_version = counters_.wrong_version.read();
     status.abandoned = counters_.abandoned.read();
     status.discarded = counters_.discarded.read();
+    status.overwritten = counters_.overwritten.read();
+    status.recovered = recovered_.read();
+    {
+        const std::lock_guard guard{left_lock_};
+        for (const auto& left : left_) status.waiting += left->ring().records();
+    }
     for (const auto& producer : producers_) {
-        status.waiting += producer->ring.records();
+        status.waiting += producer->queue->ring().records();
         status.queue_full += producer->queue_full.read();
         status.store_full += producer->store_full.read();
         status.offered += producer->offered.read();
@@ -350,6 +427,8 @@ std::vector<metrics::Registration> DropCopy::add_metrics(metrics::Registry& regi
             registry.add_counter({metric, help, labels}, [this, part] { return static_cast<double>(status().*part); }));
     };
     counter("millpond_fix_drop_copy_offered_total", "Messages to mirror.", &Status::offered);
+    counter("millpond_fix_drop_copy_recovered_total", "Copies that an earlier process left in its queues.",
+            &Status::recovered);
     counter("millpond_fix_drop_copy_mirrored_total", "Copies with a number in the store of their session.",
             &Status::mirrored);
     const auto lost = [&](const char* reason, std::uint64_t Status::* part) {
@@ -364,6 +443,7 @@ std::vector<metrics::Registration> DropCopy::add_metrics(metrics::Registry& regi
     lost("wrong_version", &Status::wrong_version);
     lost("abandoned", &Status::abandoned);
     lost("discarded", &Status::discarded);
+    lost("overwritten", &Status::overwritten);
     list.push_back(registry.add_gauge({"millpond_fix_drop_copy_waiting", "Copies that wait for a number.", labels},
                                       [this] { return static_cast<double>(status().waiting); }));
     return list;

@@ -125,6 +125,11 @@ void Sender::fail_staged(SendFailure failure) noexcept {
 }
 
 void Sender::fail_all(SendFailure failure) noexcept {
+    if (outlives_the_session()) {
+        staged_full_ = false;
+        is_given_up_ = true;
+        return;
+    }
     if (staged_full_) fail_staged(failure);
     while (take(staged_)) {
         counters_.taken.add();

@@ -46,6 +46,9 @@ public:
     void on_logon() noexcept {
         for (auto* sender : senders_) sender->on_logon(*session_);
     }
+    void on_history_lost(const fix::LostHistory& lost) noexcept {
+        for (auto* sender : senders_) sender->on_history_lost(lost);
+    }
     void on_disconnect() noexcept {
         for (auto* sender : senders_) sender->on_disconnect();
     }

@@ -138,7 +138,10 @@ public:
     fix::Verdict on_message(const fix::Message& message) override { return application_->on_message(*this, message); }
     bool may_resend(const fix::Message& message) override { return application_->may_resend(*this, message); }
     void on_reject(const fix::Message& reject) override { application_->on_reject(*this, reject); }
-    void on_history_lost(const fix::LostHistory& lost) override { application_->on_history_lost(*this, lost); }
+    void on_history_lost(const fix::LostHistory& lost) override {
+        senders_.on_history_lost(lost);
+        application_->on_history_lost(*this, lost);
+    }
 
 private:
     class Acting;

@@ -1,13 +1,18 @@
 #include <millpond/queue/record_ring.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -102,6 +107,74 @@ TEST(RecordRing, TwoThreadsLoseAndChangeNothing) {
     }
     producer.join();
     EXPECT_EQ(ring.records(), 0U);
+}
+
+/// Memory of a ring that outlives it.
+struct Outliving {
+    alignas(RecordRing::kHeadBytes) std::array<std::byte, RecordRing::kHeadBytes + 256> bytes{};
+};
+
+std::vector<std::string> all_of(RecordRing& ring) {
+    std::vector<std::string> all;
+    for (auto record = ring.front(); record.data() != nullptr; record = ring.front()) {
+        all.push_back(text_of(record));
+        ring.release();
+    }
+    return all;
+}
+
+TEST(RecordRing, ARingInMemoryThatOutlivesItGoesOnWhereAnotherEnded) {
+    const auto memory = std::make_unique<Outliving>();
+    std::deque<std::string> model;
+    for (int life = 0; life < 200; ++life) {
+        RecordRing ring{memory->bytes};
+        ASSERT_EQ(ring.records(), model.size());
+        for (int i = 0; i < 7; ++i) {
+            const std::string text(static_cast<std::size_t>(life * 7 + i) % 50, static_cast<char>('a' + i));
+            if (push(ring, text)) model.push_back(text);
+            static_cast<void>(ring.claim(20));  // a process that dies before the publish leaves nothing of it
+            if (i % 2 != 0) continue;
+            ASSERT_EQ(text_of(ring.front()), model.front());
+            model.pop_front();
+            ring.release();
+        }
+    }
+    RecordRing ring{memory->bytes};
+    EXPECT_EQ(all_of(ring), (std::vector<std::string>{model.begin(), model.end()}));
+}
+
+TEST(RecordRing, OfDamagedMemoryOnlyTheRecordsInFrontAreThere) {
+    const auto memory = std::make_unique<Outliving>();
+    {
+        RecordRing ring{memory->bytes};
+        for (const char* text : {"one", "two", "three"}) ASSERT_TRUE(push(ring, text));
+    }
+    const std::uint64_t length = 1ULL << 60U;
+    std::memcpy(memory->bytes.data() + RecordRing::kHeadBytes + 16, &length, sizeof length);  // of the second
+    {
+        RecordRing ring{memory->bytes};
+        EXPECT_EQ(ring.records(), 1U);
+        EXPECT_EQ(all_of(ring), std::vector<std::string>{"one"});
+    }
+    std::mt19937_64 random{1};
+    for (int i = 0; i < 10'000; ++i) {
+        for (std::size_t at = 0; at < memory->bytes.size(); at += 8) {
+            const auto word = random() % 4 == 0 ? random() : random() % 512;
+            std::memcpy(memory->bytes.data() + at, &word, sizeof word);
+        }
+        RecordRing ring{memory->bytes};
+        const auto records = ring.records();
+        ASSERT_EQ(all_of(ring).size(), records);
+        ASSERT_TRUE(push(ring, "goes on"));
+        ASSERT_EQ(all_of(ring), std::vector<std::string>{"goes on"});
+    }
+}
+
+TEST(RecordRing, MemoryOfAnotherSizeIsRefused) {
+    const auto memory = std::make_unique<Outliving>();
+    const std::span<std::byte> bytes{memory->bytes};
+    EXPECT_THROW(RecordRing{bytes.first(RecordRing::kHeadBytes + 100)}, std::invalid_argument);
+    EXPECT_THROW(RecordRing{bytes.first(10)}, std::invalid_argument);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +18,10 @@
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/session.hpp>
 #include <millpond/metrics/registry.hpp>
-#include <millpond/queue/record_ring.hpp>
 
 namespace millpond::engine {
+
+class CopyQueue;
 
 /// Mirrors messages of other sessions to one session, the target, which has its own store and numbers. A source's I/O
 /// thread copies a message into a ring and goes on; the target's encodes it with the target's header. While the target
@@ -30,17 +33,25 @@ namespace millpond::engine {
 /// CopyMsgIndicator(797) = Y is added where the target's dictionary has it in the message, or without a dictionary to
 /// an ExecutionReport from FIX 4.4 on. Other header fields and signatures are left out.
 ///
-/// offered = mirrored + queue_full + store_full + not_encoded + wrong_version + abandoned + waiting
+/// With `file` the rings are in files, and what waits there when the process ends, or is killed, goes to the target in
+/// the next one. The first copy that comes out of such a file may be in the target's store already: it has PossResend.
+///
+/// offered + recovered = mirrored + queue_full + store_full + not_encoded + wrong_version + abandoned + waiting
 ///
 /// Threads: offer, offer_sent and offer_received on the thread of their producer's number; attach and detach on one
 ///          thread at a time, none of the target's callbacks; the rest on any.
-/// Memory:  a ring for each producer, in the constructor; a parser and what a sender takes, in `attach`.
+/// Memory:  a ring for each producer, in the constructor, and those that were left; a parser and what a sender takes,
+///          in `attach`.
 class DropCopy {
 public:
     struct Options {
         std::string name{};                  ///< In metrics.
         std::size_t producers{1};            ///< I/O threads of sources.
         std::size_t queue_bytes{4U << 20U};  ///< For each of them: a power of two. A copy takes a quarter at most.
+        /// FILE.1, FILE.2 and so on are the queues; each is removed when it is empty and not used any more. Empty: they
+        /// are in memory.
+        std::filesystem::path file{};
+        std::uint32_t file_mode{0640};
     };
     /// How the target reads what it is sent.
     struct Terms {
@@ -49,9 +60,9 @@ public:
         std::vector<const fix::Dictionary*> sources{};
     };
 
-    /// Throws std::invalid_argument: a size that is no power of two.
+    /// Throws std::invalid_argument: a size that is no power of two; memory::RegionError: a file cannot be had.
     explicit DropCopy(Options options);
-    /// Detaches. What still waits is lost.
+    /// Detaches. What still waits is lost, or stays in its files.
     ~DropCopy();
     DropCopy(const DropCopy&) = delete;
     DropCopy& operator=(const DropCopy&) = delete;
@@ -64,15 +75,21 @@ public:
     bool offer_sent(std::size_t producer, const fix::Session& source, std::string_view message) noexcept;
     bool offer_received(std::size_t producer, const fix::Session& source, const fix::Message& message) noexcept;
 
-    /// From now on copies go to this session, those that wait first. It must be there until `detach`.
+    /// From now on copies go to this session, those that wait first, and in front of them those in files that no other
+    /// process uses. It must be there until `detach`.
     void attach(SessionHandle& target, const Terms& terms);
     /// Copies wait for the next session. Copies whose connection ends now are in the store.
     void detach() noexcept;
     [[nodiscard]] bool is_attached() const noexcept { return io_.load(std::memory_order_relaxed) != nullptr; }
 
+    /// What waits is lost, in files too.
+    void discard() noexcept;
+    [[nodiscard]] bool is_in_file() const noexcept { return !options_.file.empty(); }
+
     /// A moment's account.
     struct Status {
         std::uint64_t offered{0};
+        std::uint64_t recovered{0};      ///< From the files of an earlier process.
         std::uint64_t mirrored{0};       ///< They have a number and lie in the target's store.
         std::uint64_t queue_full{0};     ///< Lost: the ring was full.
         std::uint64_t store_full{0};     ///< Lost: the ring was full because the target's store refuses more.
@@ -82,8 +99,10 @@ public:
         std::uint64_t waiting{0};
         /// Of the mirrored, those that the counterparty had not been sent when the target's numbers were reset: lost.
         std::uint64_t discarded{0};
+        /// Of the numbers in the store, those that the counterparty asked for when they were no longer there: lost.
+        std::uint64_t overwritten{0};
         [[nodiscard]] std::uint64_t lost() const noexcept {
-            return queue_full + store_full + not_encoded + wrong_version + abandoned + discarded;
+            return queue_full + store_full + not_encoded + wrong_version + abandoned + discarded + overwritten;
         }
     };
     [[nodiscard]] Status status() const noexcept;
@@ -93,13 +112,7 @@ public:
 
 private:
     class Pump;
-    struct Producer {
-        explicit Producer(std::size_t bytes) : ring(bytes) {}
-        queue::RecordRing ring;
-        core::Tally offered;
-        core::Tally queue_full;
-        core::Tally store_full;
-    };
+    struct Producer;
     /// Written on the target's I/O thread.
     struct Counters {
         core::Tally mirrored;
@@ -107,13 +120,19 @@ private:
         core::Tally wrong_version;
         core::Tally abandoned;
         core::Tally discarded;
+        core::Tally overwritten;
         core::Tally unsent;  // mirrored, and not sent to the counterparty since it was last logged on
     };
 
     void wake() noexcept;
+    void take_over_files();
+    void forget_empty_files() noexcept;
 
     Options options_;
     std::vector<std::unique_ptr<Producer>> producers_;
+    mutable std::mutex left_lock_;                  // of the list, which changes while there is no pump only
+    std::vector<std::unique_ptr<CopyQueue>> left_;  // by earlier processes, the oldest first
+    core::Tally recovered_;
     Counters counters_;
     std::uint64_t last_unsent_{0};            // the newest number of those; of the target's thread
     std::uint64_t resets_seen_{0};            // of the target's store, then

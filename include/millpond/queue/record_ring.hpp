@@ -19,16 +19,24 @@ namespace millpond::queue {
 ///
 ///     | length, 8 bytes | record | length | record | length: the rest is skipped |
 ///
+/// Its positions lie in front of the records: a ring in a mapped file outlives the process, whatever ends that.
+///
 /// Threads: claim and publish on one thread, front and release on one other, records on any.
-/// Memory:  `bytes`, zeroed, taken once from `memory` in the constructor.
+/// Memory:  kHeadBytes and `bytes`, zeroed, taken once from `memory` in the constructor; or the caller's.
 /// Source:  Lamport 1983; the stretch that is skipped at the end follows Cooke's "bip buffer".
 class RecordRing {
 public:
     static constexpr std::size_t kLeastBytes = 64;
+    static constexpr std::size_t kHeadBytes = 2 * core::kFalseSharingRange;  ///< Aligned to kFalseSharingRange.
 
     /// bytes: a power of two, kLeastBytes or more. Throws std::invalid_argument otherwise.
     explicit RecordRing(std::size_t bytes, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
-    ~RecordRing() { memory_->deallocate(bytes_, mask_ + 1, kAlignment); }
+    /// In memory of kHeadBytes and such a size, zeroed or as a ring left it. The records that wait there are the first;
+    /// behind one that cannot be one all are left out. Throws std::invalid_argument for another size.
+    explicit RecordRing(std::span<std::byte> memory);
+    ~RecordRing() {
+        if (memory_ != nullptr) memory_->deallocate(positions_, kHeadBytes + mask_ + 1, kAlignment);
+    }
     RecordRing(const RecordRing&) = delete;
     RecordRing& operator=(const RecordRing&) = delete;
 
@@ -48,13 +56,13 @@ public:
     /// Records that wait, about.
     [[nodiscard]] std::size_t records() const noexcept {
         // In this order it may be too high by those published meanwhile, and never below 0.
-        const auto released = released_.load(std::memory_order_acquire);  // sync "record released": the store there
-        return static_cast<std::size_t>(published_.load(std::memory_order_relaxed) - released);
+        const auto released = positions_->released.load(std::memory_order_acquire);  // sync "record released": there
+        return static_cast<std::size_t>(positions_->published.load(std::memory_order_relaxed) - released);
     }
     /// Whether records take more than half of it, about.
     [[nodiscard]] bool is_half_full() const noexcept {
-        const auto head = head_.load(std::memory_order_relaxed);
-        return tail_.load(std::memory_order_relaxed) - head > (mask_ + 1) / 2;
+        const auto head = positions_->head.load(std::memory_order_relaxed);
+        return positions_->tail.load(std::memory_order_relaxed) - head > (mask_ + 1) / 2;
     }
 
 private:
@@ -72,38 +80,84 @@ private:
         return mask_ + 1 - (position & mask_);
     }
 
+    /// Positions count on for ever; their place is modulo the ring's size. Lines of their own for each writing thread.
+    struct Positions {
+        alignas(kAlignment) std::atomic<std::uint64_t> tail{0};
+        std::atomic<std::uint64_t> published{0};
+        alignas(kAlignment) std::atomic<std::uint64_t> head{0};
+        std::atomic<std::uint64_t> released{0};
+    };
+    static_assert(sizeof(Positions) == kHeadBytes);
+
+    static void check_size(std::size_t bytes);
+    void recover() noexcept;
+
+    Positions* positions_;
     std::byte* bytes_;
     std::uint64_t mask_;
-    std::pmr::memory_resource* memory_;
-    // Positions count on for ever; their place is modulo the ring's size. Lines of their own for each writing thread.
-    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> tail_{0};
-    std::uint64_t claimed_{0};  // where the claimed record begins
+    std::pmr::memory_resource* memory_;                           // null: the caller's
+    alignas(core::kFalseSharingRange) std::uint64_t claimed_{0};  // of the producer: where the claimed record begins
     std::uint64_t claimed_end_{0};
     std::uint64_t head_seen_{0};
-    std::atomic<std::uint64_t> published_{0};
-    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> head_{0};
-    std::uint64_t tail_seen_{0};
-    std::atomic<std::uint64_t> released_{0};
+    alignas(core::kFalseSharingRange) std::uint64_t tail_seen_{0};  // of the consumer
 };
+
+inline void RecordRing::check_size(std::size_t bytes) {
+    if (std::has_single_bit(bytes) && bytes >= kLeastBytes) return;
+    throw std::invalid_argument("RecordRing: " + std::to_string(bytes) + " bytes are no power of two from " +
+                                std::to_string(kLeastBytes) + " on");
+}
 
 inline RecordRing::RecordRing(std::size_t bytes, std::pmr::memory_resource* memory)
     : mask_(bytes - 1), memory_(memory) {
-    if (!std::has_single_bit(bytes) || bytes < kLeastBytes) {
-        throw std::invalid_argument("RecordRing: " + std::to_string(bytes) + " bytes are no power of two from " +
-                                    std::to_string(kLeastBytes) + " on");
-    }
-    bytes_ = static_cast<std::byte*>(memory_->allocate(bytes, kAlignment));
+    check_size(bytes);
+    auto* const place = static_cast<std::byte*>(memory_->allocate(kHeadBytes + bytes, kAlignment));
+    positions_ = std::construct_at(reinterpret_cast<Positions*>(place));
+    bytes_ = place + kHeadBytes;
     std::uninitialized_fill_n(bytes_, bytes, std::byte{0});  // its pages are there
+}
+
+inline RecordRing::RecordRing(std::span<std::byte> memory)
+    : positions_(reinterpret_cast<Positions*>(memory.data())),
+      bytes_(memory.data() + kHeadBytes),
+      mask_(memory.size() - kHeadBytes - 1),
+      memory_(nullptr) {
+    check_size(memory.size() < kHeadBytes ? 0 : memory.size() - kHeadBytes);
+    recover();
+}
+
+/// A process that died between two words leaves counts that do not fit, and a machine anything.
+inline void RecordRing::recover() noexcept {
+    const auto tail = positions_->tail.load(std::memory_order_relaxed);
+    const auto head = positions_->head.load(std::memory_order_relaxed);
+    auto end = head;  // of the last record
+    std::uint64_t records = 0;
+    const bool is_sound = head % sizeof(Length) == 0 && tail - head <= mask_ + 1;
+    for (auto at = head; is_sound && at != tail;) {
+        const auto length = length_at(at);
+        const auto bytes = length == kSkip ? left_of_lap(at) : place_of(static_cast<std::size_t>(length));
+        const bool fits = length == kSkip || (length <= most_bytes() && bytes <= left_of_lap(at));
+        if (!fits || bytes > tail - at) break;
+        at += bytes;
+        if (length == kSkip) continue;
+        end = at;
+        ++records;
+    }
+    positions_->head.store(is_sound ? head : 0, std::memory_order_relaxed);
+    positions_->tail.store(is_sound ? end : 0, std::memory_order_relaxed);
+    positions_->published.store(records, std::memory_order_relaxed);
+    positions_->released.store(0, std::memory_order_relaxed);
+    head_seen_ = tail_seen_ = positions_->head.load(std::memory_order_relaxed);
 }
 
 inline std::byte* RecordRing::claim(std::size_t bytes) noexcept {
     if (bytes > most_bytes()) return nullptr;
-    const auto at = tail_.load(std::memory_order_relaxed);
+    const auto at = positions_->tail.load(std::memory_order_relaxed);
     const auto needed = place_of(bytes);
     const auto left = left_of_lap(at);
     const auto begin = needed <= left ? at : at + left;
     if (begin + needed - head_seen_ > mask_ + 1) {
-        head_seen_ = head_.load(std::memory_order_acquire);  // sync "place freed": the store in release
+        head_seen_ = positions_->head.load(std::memory_order_acquire);  // sync "place freed": the store in release
         if (begin + needed - head_seen_ > mask_ + 1) return nullptr;
     }
     if (begin != at) length_at(at) = kSkip;
@@ -114,29 +168,31 @@ inline std::byte* RecordRing::claim(std::size_t bytes) noexcept {
 }
 
 inline void RecordRing::publish() noexcept {
-    published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    tail_.store(claimed_end_, std::memory_order_release);  // sync "record filled": the load in front
+    auto& published = positions_->published;
+    published.store(published.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    positions_->tail.store(claimed_end_, std::memory_order_release);  // sync "record filled": the load in front
 }
 
 inline std::span<const std::byte> RecordRing::front() noexcept {
-    auto at = head_.load(std::memory_order_relaxed);
+    auto at = positions_->head.load(std::memory_order_relaxed);
     if (at == tail_seen_) {
-        tail_seen_ = tail_.load(std::memory_order_acquire);  // sync "record filled": the store in publish
+        tail_seen_ = positions_->tail.load(std::memory_order_acquire);  // sync "record filled": the store in publish
         if (at == tail_seen_) return {};
     }
     if (length_at(at) == kSkip) {
         at += left_of_lap(at);
-        head_.store(at, std::memory_order_release);  // sync "place freed": the load in claim
+        positions_->head.store(at, std::memory_order_release);  // sync "place freed": the load in claim
     }
     return {bytes_ + (at & mask_) + sizeof(Length), static_cast<std::size_t>(length_at(at))};
 }
 
 inline void RecordRing::release() noexcept {
-    const auto at = head_.load(std::memory_order_relaxed);
-    head_.store(at + place_of(static_cast<std::size_t>(length_at(at))),
-                std::memory_order_release);  // sync "place freed": the load in claim
-    released_.store(released_.load(std::memory_order_relaxed) + 1,
-                    std::memory_order_release);  // sync "record released": the load in records
+    const auto at = positions_->head.load(std::memory_order_relaxed);
+    positions_->head.store(at + place_of(static_cast<std::size_t>(length_at(at))),
+                           std::memory_order_release);  // sync "place freed": the load in claim
+    auto& released = positions_->released;
+    released.store(released.load(std::memory_order_relaxed) + 1,
+                   std::memory_order_release);  // sync "record released": the load in records
 }
 
 }  // namespace millpond::queue

@@ -13,6 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "fixd/applications/fill_application.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
@@ -85,8 +88,9 @@ engine::DropCopy::Status account(RunningEngine& house) {
 }
 
 void expect_balanced(const engine::DropCopy::Status& status) {
-    EXPECT_EQ(status.offered, status.mirrored + status.queue_full + status.store_full + status.not_encoded +
-                                  status.wrong_version + status.abandoned + status.waiting);
+    EXPECT_EQ(status.offered + status.recovered, status.mirrored + status.queue_full + status.store_full +
+                                                     status.not_encoded + status.wrong_version + status.abandoned +
+                                                     status.waiting);
 }
 
 class FixDropCopy : public ::testing::Test {
@@ -149,7 +153,7 @@ TEST_F(FixDropCopy, ExecutionsOfTwoSessionsReachAThirdWithItsOwnNumbersAndTheirS
     EXPECT_THAT(metrics, HasSubstr("millpond_fix_drop_copy_mirrored_total{drop_copy=\"FIX.4.4:HOUSE->RISK\"} 3"));
     EXPECT_THAT(house.engine().page({.path = "/api/health"}).body,
                 HasSubstr(R"("drop_copy":{"sources":["FIX.4.4:HOUSE->A","FIX.4.4:HOUSE->B"],"types":["8"],)"
-                          R"("offered":3,"mirrored":3,"waiting":0,)"));
+                          R"("offered":3,"recovered":0,"mirrored":3,"waiting":0,)"));
 }
 
 TEST_F(FixDropCopy, WhatIsReceivedIsCopiedTooAndByTypesOfChoice) {
@@ -280,6 +284,91 @@ TEST_F(FixDropCopy, CopiesOfALoggedOffTargetSurviveARestart) {
     risk.send(fix44("2", 2, "RISK", "HOUSE", "7=1|16=0|"));
     ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 1; }));
     EXPECT_EQ(value_of(executions(risk).front(), "11"), "o2");
+}
+
+TEST_F(FixDropCopy, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
+    const auto file = (folder_ / "risk.store.copies").string();
+    // A process that dies with three copies in its queue, of other sizes than the next one's.
+    const auto child = ::fork();
+    if (child == 0) {
+        engine::DropCopy copy{{.name = "r", .producers = 2, .queue_bytes = 1U << 16U, .file = file}};
+        for (const char* id : {"k1", "k2", "k3"}) {
+            copy.offer(id[1] == '3' ? 1 : 0, engine::Direction::out, fix::ApplicationVersion::fix44,
+                       fix_text("FIX.4.4", "8", 7, "HOUSE", "A", fmt::format("6=0|11={}|14=1|", id)));
+        }
+        ::_exit(0);
+    }
+    int outcome = -1;
+    ASSERT_EQ(::waitpid(child, &outcome, 0), child);
+    ASSERT_EQ(outcome, 0);
+    EXPECT_TRUE(std::filesystem::exists(file + ".1"));
+    const auto toml = kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']");
+    {
+        RunningEngine house{toml, filling()};
+        EXPECT_THAT(house.said(), HasSubstr("3 copies waited when the engine ended last"));
+        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 3; }));
+        EXPECT_EQ(account(house).recovered, 3U);
+        RawClient a{house.port()};
+        a.send(logon(1, "A") + order(2, "A", "o2"));
+        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 4; }));
+        expect_balanced(account(house));
+        EXPECT_THAT(house.engine().page({.path = "/metrics"}).body,
+                    HasSubstr("millpond_fix_drop_copy_recovered_total{drop_copy=\"FIX.4.4:HOUSE->RISK\"} 3"));
+        RawClient risk{house.port()};
+        risk.send(logon(1, "RISK"));
+        ASSERT_TRUE(comes_true([&] { return house.is_active("RISK"); }));
+        risk.send(fix44("2", 2, "RISK", "HOUSE", "7=1|16=0|"));
+        ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 4; }));
+        const auto got = executions(risk);
+        const std::vector<std::string> ids{"k1", "k2", "k3", "o2"};
+        // The first of each file may be the last that the former engine has stored.
+        const std::vector<std::string> again{"Y", "", "Y", ""};
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            EXPECT_EQ(value_of(got[i], "11"), ids[i]);
+            EXPECT_EQ(value_of(got[i], "97"), again[i]);
+            EXPECT_EQ(value_of(got[i], "115"), "A");
+        }
+    }
+    for (const auto& entry : std::filesystem::directory_iterator{folder_}) {
+        EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("copies"))) << "empty queues leave no file";
+    }
+}
+
+TEST_F(FixDropCopy, CopiesOfAClosedScheduleWaitForTheNextEngineAndGoWithTheirDropCopy) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto other = (std::chrono::duration_cast<std::chrono::hours>(now).count() % 24 + 12) % 24;
+    const auto closed = fmt::format("start = '{:02}:00'\nend = '{:02}:01'\n", other, other);
+    const auto base = kListen + waits_for("A");
+    const auto toml = [&](const std::string& more, const std::string& copy) {
+        return base + waits_for("RISK", store("risk") + more) + copies("['HOUSE->A']", copy);
+    };
+    {
+        RunningEngine house{toml(closed, ""), filling()};
+        RawClient a{house.port()};
+        a.send(logon(1, "A") + order(2, "A", "o2") + order(3, "A", "o3"));
+        ASSERT_TRUE(comes_true([&] { return executions(a).size() == 2 && account(house).waiting == 2; }));
+        // Another size of the queue: the copies go on.
+        EXPECT_THAT(house.reload(toml(closed, "queue_bytes = '1MiB'\n")).refused, IsEmpty());
+        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 2; }));
+        a.send(order(4, "A", "o4"));
+        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 3; }));
+        expect_balanced(account(house));
+    }
+    {
+        RunningEngine house{toml("", ""), filling()};
+        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 3; }));
+        EXPECT_EQ(house.status("RISK").next_sender, 4U);
+    }
+    {
+        RunningEngine house{toml(closed, ""), filling()};
+        RawClient a{house.port()};
+        a.send(logon(1, "A") + order(2, "A", "o5"));
+        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 1; }));
+        house.reload(base + waits_for("RISK", store("risk") + closed));
+        EXPECT_THAT(house.said(), HasSubstr("1 copies still waited when it was removed: they are lost"));
+    }
+    RunningEngine house{toml("", ""), filling()};
+    EXPECT_EQ(account(house).recovered, 0U);
 }
 
 TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {

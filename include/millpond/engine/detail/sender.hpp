@@ -79,11 +79,13 @@ public:
     void on_disconnect() noexcept;
     /// The session has logged on.
     virtual void on_logon(const fix::Session& session) noexcept { static_cast<void>(session); }
+    /// The peer asked for messages that the store no longer has.
+    virtual void on_history_lost(const fix::LostHistory& lost) noexcept { static_cast<void>(lost); }
     /// The monotonic time at which a message that waits at the front expires; kNever: never.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept { return staged_full_ ? staged_deadline_ns_ : kNever; }
     /// Whether it has neither messages that wait nor such in flight.
-    [[nodiscard]] bool idle() noexcept { return !staged_full_ && first_ == last_ && depth() == 0; }
-    /// Reports everything that waits as failed.
+    [[nodiscard]] bool idle() noexcept { return !staged_full_ && first_ == last_ && (is_given_up_ || depth() == 0); }
+    /// Reports everything that waits as failed, unless it outlives the session.
     void fail_all(SendFailure failure) noexcept;
 
     /// Producers are refused from now on.
@@ -121,6 +123,8 @@ protected:
     /// Whether so much waits that messages of WhileDown::keep wait for the connection no longer: what it cannot take
     /// ends it, and lies in the store.
     [[nodiscard]] virtual bool is_filling() const noexcept { return false; }
+    /// Whether what waits goes to the session when that is there again.
+    [[nodiscard]] virtual bool outlives_the_session() const noexcept { return false; }
     /// The message is done with.
     virtual void release(const Outgoing& outgoing) noexcept = 0;
     virtual void tell_sent(const Sent& sent) noexcept = 0;
@@ -146,6 +150,7 @@ private:
     SenderOptions options_;
     Outgoing staged_{};  // taken from its lane, not sent yet
     bool staged_full_{false};
+    bool is_given_up_{false};                  // what waits outlives the session, which is about to end
     std::int64_t staged_deadline_ns_{kNever};  // monotonic
     std::uint32_t attempts_{0};                // how often the staged message found the connection busy
     std::vector<InFlight> in_flight_;
