@@ -275,7 +275,16 @@ void FixEngine::start() {
     }};
 }
 
+/// Another machine has taken sessions over: from now on this one holds their copies.
+void FixEngine::stand_by() {
+    if (!sessions_->has_superseded()) return;
+    const std::unique_lock guard{change_lock_,
+                                 std::try_to_lock};  // a reload may wait for Logouts; the next call does it
+    if (guard.owns_lock()) sessions_->stand_by_for_superseded();
+}
+
 void FixEngine::watch() {
+    stand_by();
     add_metrics_of_new_sessions();
     sessions_->drop_copies().watch();
     const auto now = core::utc_nanos();

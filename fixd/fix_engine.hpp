@@ -74,6 +74,7 @@ private:
         std::uint64_t beyond{0};
     };
 
+    void stand_by();
     void say_failures(Listed& listed);
     void say_beyond(Listed& listed);
     void say_users(const EngineConfig& config);

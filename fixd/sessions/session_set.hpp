@@ -68,6 +68,11 @@ public:
     /// Has a session run from the standby's copy of its store, or again after another machine took over from it. Gives
     /// the error, or empty. name: in full.
     [[nodiscard]] std::string promote(std::string_view name, bool force);
+    /// Whether there are sessions that another machine took over though this engine could hold their copies. On any
+    /// thread.
+    [[nodiscard]] bool has_superseded() const;
+    /// Makes this engine the standby of these. As replace.
+    void stand_by_for_superseded();
 
     /// Those by template too.
     [[nodiscard]] SessionList sessions() const;

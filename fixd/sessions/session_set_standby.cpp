@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "fixd/sessions/session_set.hpp"
 
@@ -28,6 +29,10 @@ std::string promoted(engine::SessionHandle& session) {
     } catch (const std::future_error&) {
         return "the session was removed";
     }
+}
+
+bool is_superseded(const engine::SessionHandle& session) {
+    return session.status().standby.state == engine::StandbyStatus::State::superseded;
 }
 
 }  // namespace
@@ -60,7 +65,7 @@ std::string SessionSet::promote(std::string_view name, bool force) {
     if ((*place)->waiting == nullptr) {
         if ((*place)->session == nullptr) return "sessions of target '*' have no standby";
         auto& session = *(*place)->session;
-        if (session.status().standby.state == engine::StandbyStatus::State::superseded && !force) {
+        if (is_superseded(session) && !force) {
             return fmt::format("{}: another machine has taken over, and may have messages that this store lacks", name);
         }
         return promoted(session);
@@ -78,6 +83,41 @@ std::string SessionSet::promote(std::string_view name, bool force) {
     attach_copies();
     log_->warning(std::string{name} + ".promoted", "{}: promoted, epoch {}", name, *epoch);
     return {};
+}
+
+bool SessionSet::has_superseded() const {
+    if (options_.replicas == nullptr) return false;
+    return std::ranges::any_of(sessions(), [](const auto& session) { return is_superseded(*session); });
+}
+
+void SessionSet::stand_by_for_superseded() {
+    std::vector<Prepared> prepared;
+    std::vector<std::unique_ptr<Placed>> leaving;
+    for (auto& placed : placed_) {
+        if (placed->session == nullptr || !is_superseded(*placed->session)) continue;
+        const auto name = session_name(placed->settings);
+        try {
+            prepared.push_back(prepare(placed->settings, placed->thread, placed->dictionaries));
+        } catch (const std::exception& error) {
+            log_->say(service::Severity::error, name + ".standby",
+                      fmt::format("{}: this engine cannot become its standby: {}", name, error.what()));
+            continue;
+        }
+        prepared.back().options.enabled = placed->session->status().enabled;
+        leaving.push_back(std::move(placed));
+    }
+    std::erase(placed_, nullptr);
+    remove(std::move(leaving));
+    for (const auto& one : prepared) {
+        const auto name = session_name(one.settings);
+        try {
+            add_when_free(one);
+        } catch (const std::exception& error) {
+            log_->say(
+                service::Severity::error, name + ".standby",
+                fmt::format("{}: this engine cannot become its standby before a restart: {}", name, error.what()));
+        }
+    }
 }
 
 }  // namespace millpond::fixd

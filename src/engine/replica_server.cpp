@@ -233,7 +233,7 @@ bool ReplicaServer::Listener::refuse_of_promoted(Guest& guest, const Replica& re
     }
     if (epoch > own && options_.superseded) options_.superseded(replica.status.name, epoch);
     return refuse(guest, Reason::store, own,
-                  "the standby runs the session itself: start it again, so that it becomes the standby");
+                  "the standby runs the session itself, until it knows that another machine has taken over");
 }
 
 /// Identifies the primary. False: it is refused.

@@ -237,16 +237,9 @@ protected:
         send_orders(20);
         if (kind != 0) set_link(true);
         if (!lives) a_->start();
-        ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"superseded\""); })) << a_->ask("list");
-        EXPECT_THAT(a_->ask("promote\t*\t-"), HasSubstr("another machine has taken over"));
-        a_->stop();
-        a_->start();
         ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"attached\""); })) << b_->ask("list");
         send_orders(20);
-        ASSERT_EQ(a_->promote(), "{\"done\":true}");
-        ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"superseded\""); })) << b_->ask("list");
-        b_->stop();
-        b_->start();
+        ASSERT_THAT(a_->promote(), HasSubstr("{\"done\":true,"));
         ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"attached\""); })) << a_->ask("list");
     }
     void expect_each_filled_once() {

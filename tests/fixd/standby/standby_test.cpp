@@ -92,19 +92,23 @@ protected:
         return fmt::format("[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nstore = '{}'\n{}",
                            (folder_ / store).string(), more);
     }
-    [[nodiscard]] std::string with_standby(const std::string& more = "") const {
+    [[nodiscard]] std::string with_standby(const std::string& more = "") const { return copied_to(*b_, more); }
+    [[nodiscard]] std::string copied_to(const RunningEngine& engine, const std::string& more = "") const {
         return fmt::format(
             "[session.standby]\naddress = '{}'\ntls_server_name = '{}'\ntls_authorities = '{}'\n"
             "token_file = '{}'\ntimeout_ms = 200\n{}",
-            b_->engine().standby_address(), test::Certificates::kServerName, made_.certificate("ours"),
+            engine.engine().standby_address(), test::Certificates::kServerName, made_.certificate("ours"),
             (folder_ / "token").string(), more);
     }
+    /// Top of the file of an engine that is a standby.
+    [[nodiscard]] std::string standing_by() const {
+        return fmt::format(
+            "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n"
+            "[[acceptor]]\nlisten = '127.0.0.1:0'\n",
+            made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string());
+    }
     void start_b(const std::string& more = "") {
-        b_ = std::make_unique<RunningEngine>(
-            fmt::format(
-                "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n",
-                made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string()) +
-            "[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("b.store") + more);
+        b_ = std::make_unique<RunningEngine>(standing_by() + session("b.store") + more);
     }
     void start_a(const std::string& standby) {
         a_ = std::make_unique<RunningEngine>("[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("a.store", standby));
@@ -172,16 +176,38 @@ TEST_F(FixStandbyPair, APromotionRunsTheSessionThereAndEndsItHere) {
     ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
 }
 
+TEST_F(FixStandbyPair, AMachineThatWasTakenOverBecomesTheStandbyByItself) {
+    start_b();
+    a_ = std::make_unique<RunningEngine>(standing_by() + session("a.store", with_standby()));
+    ASSERT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); })) << health(*a_);
+    EXPECT_THAT(b_->reload(standing_by() + session("b.store", copied_to(*a_))).refused, ::testing::IsEmpty());
+    for (int turn = 0; turn < 4; ++turn) {
+        auto& next = turn % 2 == 0 ? *b_ : *a_;
+        auto& former = turn % 2 == 0 ? *a_ : *b_;
+        ASSERT_TRUE(comes_true([&] { return shows(next, "\"whole\":true"); })) << health(next);
+        ASSERT_EQ(next.engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+        desk_ = std::make_unique<RunningEngine>(connects("DESK", next));
+        ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); })) << turn << health(next);
+        ASSERT_TRUE(comes_true([&] {
+            former.engine().watch();
+            return former.engine().sessions().empty() && shows(former, "\"whole\":true");
+        })) << turn
+            << health(former) << health(next);
+        EXPECT_THAT(former.said(), HasSubstr("FIX.4.4:HOUSE->DESK: this engine is its standby"));
+        EXPECT_TRUE(former.engine().page({.path = "/health"}).good);
+        EXPECT_EQ(next.status("DESK").standby.state, engine::StandbyStatus::State::attached);
+        desk_.reset();
+    }
+}
+
 TEST_F(FixStandbyPair, AReloadAddsAndRemovesCopiesAndKeepsTheOthers) {
     const auto more = fmt::format("[[session]]\nsender = 'HOUSE'\ntarget = 'OTHER'\nstore = '{}'\n",
                                   (folder_ / "other.store").string());
     start_b();
     start_a(with_standby());
     ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); }));
-    const auto top = fmt::format(
-        "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n"
-        "[[acceptor]]\nlisten = '127.0.0.1:0'\n",
-        made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string());
+    const auto top = standing_by();
     EXPECT_THAT(b_->reload(top + session("b.store") + more).done,
                 ::testing::ElementsAre("session FIX.4.4:HOUSE->OTHER is added"));
     EXPECT_TRUE(shows(*b_, "HOUSE->OTHER"));
