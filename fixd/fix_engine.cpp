@@ -17,6 +17,7 @@
 #include <millpond/net/pack_file.hpp>
 
 #include "fixd/admin/session_admin.hpp"
+#include "fixd/print/fix_printer.hpp"
 #include "fixd/web/asset.hpp"
 
 namespace millpond::fixd {
@@ -113,7 +114,15 @@ void FixEngine::open_standby(const StandbyConfig& standby) {
             if (session->name() == name) session->request_supersede(epoch);
         }
     };
+    options.refused = [this](engine::ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
+                             std::string_view detail) {
+        log_->say(
+            service::Severity::warning, fmt::format("standby.refused.{}", name(reason)),
+            fmt::format("standby: primary {} refused{}{}: {}{}{}", peer.to_string(), session.empty() ? "" : " for ",
+                        shown(session), name(reason), detail.empty() ? "" : ": ", detail));
+    };
     replicas_ = std::make_unique<engine::ReplicaServer>(*standby_io_, std::move(options));
+    std::ranges::move(replicas_->add_metrics(registry_), std::back_inserter(registrations_));
     const auto gauge = [&](const char* metric, const char* help, bool (*counts)(const engine::ReplicaStatus&)) {
         registrations_.push_back(registry_.add_gauge({metric, help, {}}, [this, counts] {
             return static_cast<double>(std::ranges::count_if(replicas(), counts));

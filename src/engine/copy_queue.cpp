@@ -11,7 +11,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31'53'45'49'50'4F'43'4DULL;  // "MCOPIES1"
+constexpr std::uint64_t kMagic = 0x31'53'45'49'50'4F'43'4DULL;             // "MCOPIES1"
 constexpr std::size_t kFrontBytes = 4096 - queue::RecordRing::kHeadBytes;  // the records begin with a page
 
 std::uint64_t magic_of(const memory::Region& region) noexcept {

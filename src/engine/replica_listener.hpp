@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -7,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/tally.hpp>
 #include <millpond/engine/replica_server.hpp>
 #include <millpond/fix/file_store.hpp>
 
@@ -31,6 +34,7 @@ public:
     [[nodiscard]] bool add(const SessionOptions& session);
     void remove(std::string_view name);
     [[nodiscard]] std::vector<ReplicaStatus> replicas() const;
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
     [[nodiscard]] std::expected<std::uint64_t, std::string> promote(std::string_view name, bool force);
 
     std::int64_t on_timer(core::Moment now) override;
@@ -60,7 +64,12 @@ private:
     /// False if the connection must end.
     [[nodiscard]] bool take(Guest& guest, core::Moment now);
     [[nodiscard]] bool take_hello(Guest& guest, core::Moment now);
-    [[nodiscard]] bool refuse(Guest& guest, replication::Reason reason, std::uint64_t epoch, std::string_view text);
+    void count(ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
+               std::string_view detail);
+    void count_stranger(const Guest& guest, std::string_view why);
+    void tell(Guest& guest, replication::Reason reason, std::uint64_t epoch, std::string_view text);
+    [[nodiscard]] bool refuse(Guest& guest, replication::Reason reason, std::uint64_t epoch, std::string_view session,
+                              std::string_view text);
     [[nodiscard]] bool refuse_of_promoted(Guest& guest, const Replica& replica, std::uint64_t epoch);
     void part(Guest& guest, std::string_view why, core::Moment now);
     void part_from(const Replica& replica, std::string_view why, core::Moment now);
@@ -77,6 +86,7 @@ private:
     Farewell farewell_;
     StoreKeeper keeper_;
     std::vector<std::unique_ptr<Guest>> guests_;
+    std::array<core::Tally, static_cast<std::size_t>(ReplicaRefusal::protocol) + 1> refusals_;
     std::vector<std::unique_ptr<Replica>> replicas_;
     mutable std::mutex lock_;  // of replicas_ and their status
 };

@@ -25,7 +25,35 @@ constexpr std::size_t kInputBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMessagesBuffered = 4;  // of the longest, where that is more
 constexpr std::size_t kPieces = 256;
 
+ReplicaRefusal refusal_of(Reason reason) noexcept {
+    switch (reason) {
+        case Reason::version: return ReplicaRefusal::version;
+        case Reason::not_admitted: return ReplicaRefusal::token;
+        case Reason::unknown_session: return ReplicaRefusal::unknown_session;
+        case Reason::superseded: return ReplicaRefusal::superseded;
+        case Reason::store: return ReplicaRefusal::store;
+        case Reason::replaced:
+        case Reason::protocol: break;
+    }
+    return ReplicaRefusal::protocol;
+}
+
 }  // namespace
+
+std::string_view name(ReplicaRefusal reason) noexcept {
+    switch (reason) {
+        case ReplicaRefusal::not_allowed: return "address not allowed";
+        case ReplicaRefusal::tls: return "TLS handshake failed";
+        case ReplicaRefusal::not_a_primary: return "not a primary";
+        case ReplicaRefusal::version: return "other version of the protocol";
+        case ReplicaRefusal::token: return "wrong token";
+        case ReplicaRefusal::unknown_session: return "unknown session";
+        case ReplicaRefusal::superseded: return "superseded";
+        case ReplicaRefusal::store: return "store";
+        case ReplicaRefusal::protocol: return "protocol";
+    }
+    return "unknown";
+}
 
 ReplicaServer::ReplicaServer(IoThread& io, Options options)
     : io_(&io), listener_(std::make_unique<Listener>(io, std::move(options))) {
@@ -45,6 +73,10 @@ void ReplicaServer::remove(std::string_view name) {
 }
 
 std::vector<ReplicaStatus> ReplicaServer::replicas() const { return listener_->replicas(); }
+
+std::vector<metrics::Registration> ReplicaServer::add_metrics(metrics::Registry& registry) const {
+    return listener_->add_metrics(registry);
+}
 
 std::expected<std::uint64_t, std::string> ReplicaServer::promote(std::string_view name, bool force) {
     std::expected<std::uint64_t, std::string> result;
@@ -131,6 +163,18 @@ std::vector<ReplicaStatus> ReplicaServer::Listener::replicas() const {
     return all;
 }
 
+std::vector<metrics::Registration> ReplicaServer::Listener::add_metrics(metrics::Registry& registry) const {
+    std::vector<metrics::Registration> list;
+    for (std::size_t i = 0; i < refusals_.size(); ++i) {
+        std::string reason{engine::name(static_cast<ReplicaRefusal>(i))};
+        std::ranges::replace(reason, ' ', '_');
+        list.push_back(registry.add_counter(
+            {"millpond_fix_replica_refusals_total", "Primaries that this standby turned away.", {{"reason", reason}}},
+            refusals_[i]));
+    }
+    return list;
+}
+
 std::expected<std::uint64_t, std::string> ReplicaServer::Listener::promote(std::string_view name, bool force) {
     auto* const replica = find(name);
     if (replica == nullptr) return std::unexpected("there is no standby of a session '" + std::string{name} + "'");
@@ -147,7 +191,7 @@ std::expected<std::uint64_t, std::string> ReplicaServer::Listener::promote(std::
     const auto epoch = store.standing().epoch;
     for (const auto& guest : guests_) {
         if (guest->replica != replica) continue;
-        static_cast<void>(refuse(*guest, Reason::superseded, epoch, "the standby has taken over"));
+        tell(*guest, Reason::superseded, epoch, "the standby has taken over");
         part(*guest, {}, now);
     }
     forget_parted();
@@ -162,7 +206,10 @@ std::expected<std::uint64_t, std::string> ReplicaServer::Listener::promote(std::
 void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     while (auto accepted = accepted_socket(socket_.get())) {
-        if (!options_.allowed.contains(accepted->peer)) continue;
+        if (!options_.allowed.contains(accepted->peer)) {
+            count(ReplicaRefusal::not_allowed, accepted->peer, {}, {});
+            continue;
+        }
         make_room(now);
         send_at_once(accepted->socket.get());
         auto transport = tls_ ? make_tls_transport(*tls_, std::move(accepted->socket), {})
@@ -182,7 +229,9 @@ void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
 void ReplicaServer::Listener::make_room(core::Moment now) {
     const auto is_stranger = [](const auto& guest) { return guest->replica == nullptr; };
     if (static_cast<std::size_t>(std::ranges::count_if(guests_, is_stranger)) < kMostStrangers) return;
-    part(**std::ranges::find_if(guests_, is_stranger), {}, now);
+    auto& oldest = **std::ranges::find_if(guests_, is_stranger);
+    count_stranger(oldest, "too many connections without a Hello");
+    part(oldest, {}, now);
     forget_parted();
 }
 
@@ -199,8 +248,13 @@ void ReplicaServer::Listener::on_ready(Connection& connection, core::Moment now)
     } while (is_alive && goes_on && guest.connection->transport().holds_input());
     is_alive = guest.connection->send(guest.output, [](std::uint64_t) {}) && is_alive;
     if (!goes_on) {
+        if (guest.replica != nullptr) {
+            const auto& sink = *guest.replica->sink;
+            count(refusal_of(sink.reason()), connection.peer(), guest.replica->status.name, sink.failure());
+        }
         part(guest, guest.replica != nullptr ? guest.replica->sink->failure() : std::string_view{}, now);
     } else if (!is_alive) {
+        if (guest.replica == nullptr) count_stranger(guest, "the connection ended before its Hello");
         part(guest, "the primary closed the connection", now);
     }
     forget_parted();
@@ -218,8 +272,31 @@ bool ReplicaServer::Listener::take(Guest& guest, core::Moment now) {
     return sink.failure().empty();
 }
 
-bool ReplicaServer::Listener::refuse(Guest& guest, Reason reason, std::uint64_t epoch, std::string_view text) {
+void ReplicaServer::Listener::count(ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
+                                    std::string_view detail) {
+    refusals_[static_cast<std::size_t>(reason)].add();
+    if (options_.refused) options_.refused(reason, peer, session, detail);
+}
+
+/// It has not said which session it is of.
+void ReplicaServer::Listener::count_stranger(const Guest& guest, std::string_view why) {
+    const auto& transport = guest.connection->transport();
+    if (transport.failed_to_begin()) {
+        count(ReplicaRefusal::tls, guest.connection->peer(), {}, transport.failure());
+    } else {
+        count(ReplicaRefusal::not_a_primary, guest.connection->peer(), {}, why);
+    }
+}
+
+void ReplicaServer::Listener::tell(Guest& guest, Reason reason, std::uint64_t epoch, std::string_view text) {
     static_cast<void>(write_frame(guest.output, replication::Refused{.reason = reason, .epoch = epoch, .text = text}));
+}
+
+/// False.
+bool ReplicaServer::Listener::refuse(Guest& guest, Reason reason, std::uint64_t epoch, std::string_view session,
+                                     std::string_view text) {
+    tell(guest, reason, epoch, text);
+    count(refusal_of(reason), guest.connection->peer(), session, text);
     return false;
 }
 
@@ -227,12 +304,12 @@ bool ReplicaServer::Listener::refuse(Guest& guest, Reason reason, std::uint64_t 
 bool ReplicaServer::Listener::refuse_of_promoted(Guest& guest, const Replica& replica, std::uint64_t epoch) {
     const auto own = replica.status.epoch;
     if (epoch < own) {
-        return refuse(guest, Reason::superseded, own,
+        return refuse(guest, Reason::superseded, own, replica.status.name,
                       "the session runs here with epoch " + std::to_string(own) + ", the primary is of epoch " +
                           std::to_string(epoch));
     }
     if (epoch > own && options_.superseded) options_.superseded(replica.status.name, epoch);
-    return refuse(guest, Reason::store, own,
+    return refuse(guest, Reason::store, own, replica.status.name,
                   "the standby runs the session itself, until it knows that another machine has taken over");
 }
 
@@ -241,19 +318,23 @@ bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
     const auto read = replication::read_frame(guest.input.filled(), 0);
     if (!read && read.error() == replication::Fault::incomplete) return true;
     const auto* const hello = read ? std::get_if<replication::Hello>(&read->frame) : nullptr;
-    if (hello == nullptr) return false;  // no primary
+    if (hello == nullptr) {
+        count_stranger(guest, "its first bytes are no Hello");
+        return false;
+    }
+    const auto session = fix::StoreIdentity::of_text(hello->identity).name();
     if (hello->version != replication::kVersion) {
-        return refuse(guest, Reason::version, 0,
+        return refuse(guest, Reason::version, 0, {},
                       "the primary speaks version " + std::to_string(hello->version) +
                           " of the replication protocol, the standby " + std::to_string(replication::kVersion));
     }
     if (options_.admits && !options_.admits(hello->token)) {
-        return refuse(guest, Reason::not_admitted, 0, "the token is wrong");
+        return refuse(guest, Reason::not_admitted, 0, session, "the token is wrong");
     }
     const auto found =
         std::ranges::find_if(replicas_, [&](const auto& one) { return one->identity == hello->identity; });
     if (found == replicas_.end()) {
-        return refuse(guest, Reason::unknown_session, 0, "the standby has no session with these CompIDs");
+        return refuse(guest, Reason::unknown_session, 0, session, "the standby has no session with these CompIDs");
     }
     auto& replica = **found;
     if (replica.store == nullptr) return refuse_of_promoted(guest, replica, hello->position.epoch);
@@ -264,10 +345,11 @@ bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
     // The first connection may be half open, and the primary has given it up.
     for (const auto& other : guests_) {
         if (other->replica != &replica) continue;
-        static_cast<void>(refuse(*other, Reason::replaced, 0, "a newer connection came for the session"));
+        tell(*other, Reason::replaced, 0, "a newer connection came for the session");
         part(*other, "a newer connection came", now);
     }
     if (!replica.sink->greet(*hello, guest.output)) {
+        count(refusal_of(replica.sink->reason()), guest.connection->peer(), session, replica.sink->failure());
         const std::lock_guard guard{lock_};
         ++replica.status.refused;
         replica.status.error = replica.sink->failure();
@@ -327,7 +409,9 @@ void ReplicaServer::Listener::show(Replica& replica, core::Moment now) {
 
 std::int64_t ReplicaServer::Listener::on_timer(core::Moment now) {
     for (const auto& guest : guests_) {
-        if (now.monotonic_ns - guest->heard_ns >= options_.silence.count()) part(*guest, "the primary is silent", now);
+        if (now.monotonic_ns - guest->heard_ns < options_.silence.count()) continue;
+        if (guest->replica == nullptr) count_stranger(*guest, "no Hello in time");
+        part(*guest, "the primary is silent", now);
     }
     forget_parted();
     farewell_.run(now);

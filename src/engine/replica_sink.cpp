@@ -37,6 +37,7 @@ void ReplicaSink::promote(fix::FileStore& store) noexcept {
 
 void ReplicaSink::refuse(const Fault& fault, OutputQueue& output) {
     failure_ = fault.text;
+    reason_ = fault.reason;
     static_cast<void>(
         write_frame(output, Refused{.reason = fault.reason, .epoch = store_->standing().epoch, .text = failure_}));
 }

@@ -37,6 +37,8 @@ public:
 
     /// Empty: the connection goes on.
     [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+    /// Of the failure.
+    [[nodiscard]] replication::Reason reason() const noexcept { return reason_; }
     /// Whether everything that the primary had when it connected has come.
     [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
@@ -58,6 +60,7 @@ private:
     fix::FileStore* store_;
     std::size_t most_message_;
     std::string failure_;
+    replication::Reason reason_{replication::Reason::protocol};
     std::uint64_t lineage_{0};  // the primary's
     bool has_begun_{false};
     bool is_filled_{false};

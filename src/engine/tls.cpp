@@ -131,7 +131,10 @@ public:
     int descriptor() const noexcept override { return socket_.get(); }
     bool wants_writable() const noexcept override { return wants_writable_; }
     bool holds_input() const noexcept override { return SSL_pending(ssl_.get()) > 0; }
-    bool failed_to_begin() const noexcept override { return SSL_is_init_finished(ssl_.get()) == 0; }
+    // With TLS 1.3 a client learns that its certificate is refused after its handshake.
+    bool failed_to_begin() const noexcept override {
+        return SSL_is_init_finished(ssl_.get()) == 0 || (failed_ && !received_);
+    }
     std::string_view failure() const noexcept override { return failure_; }
 
     std::vector<std::string> certificate_names() const override {
@@ -143,7 +146,9 @@ public:
 
     Moved receive(std::span<std::byte> into) noexcept override {
         const auto wanted = static_cast<int>(std::min<std::size_t>(into.size(), kRecordBytes));
-        return moved(SSL_read(ssl_.get(), into.data(), wanted));
+        const auto result = moved(SSL_read(ssl_.get(), into.data(), wanted));
+        received_ = received_ || result.bytes != 0;
+        return result;
     }
 
     // The pieces go through one scratch, so that they share a record. What a refused write has encrypted already stands
@@ -174,6 +179,7 @@ private:
         if (result > 0) return {static_cast<std::size_t>(result)};
         const auto why = SSL_get_error(ssl_.get(), result);
         if (why == SSL_ERROR_SSL) {
+            failed_ = true;
             const bool verifies = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
             const auto verified = verifies ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
             const auto* const reason = verified == X509_V_OK ? ERR_reason_error_string(ERR_peek_error())
@@ -192,6 +198,8 @@ private:
     std::array<char, kRecordBytes> scratch_;
     std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
     bool wants_writable_{false};
+    bool failed_{false};
+    bool received_{false};
     std::string_view failure_{"timed out"};  // lives as long as the library
 };
 

@@ -15,6 +15,8 @@
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/session_options.hpp>
 #include <millpond/engine/tls.hpp>
+#include <millpond/metrics/registry.hpp>
+#include <millpond/net/socket_address.hpp>
 
 namespace millpond::engine {
 
@@ -36,6 +38,20 @@ struct ReplicaStatus {
     std::string error{};  ///< Of the latest connection that ended; empty: none.
 };
 
+/// Why a primary was turned away.
+enum class ReplicaRefusal : std::uint8_t {
+    not_allowed,      ///< The address is not on the list. The primary only sees that the connection ends.
+    tls,              ///< The TLS handshake failed: the certificate, most often.
+    not_a_primary,    ///< The first bytes are no Hello, or none came in time.
+    version,          ///< It speaks another version of the protocol. From here on the primary is told why.
+    token,            ///< The token is wrong.
+    unknown_session,  ///< There is no session of these ids.
+    superseded,       ///< Another machine has taken over from it.
+    store,            ///< It has another store than the one that the copy is of, or the copy's disk fails.
+    protocol,         ///< A frame that makes no sense.
+};
+[[nodiscard]] std::string_view name(ReplicaRefusal reason) noexcept;
+
 /// Holds the copies of sessions' stores for their primaries (StandbyOptions), until it is told to take over.
 ///
 /// Threads: its I/O thread, which also waits for the disk where a session's durability says so; the rest on any.
@@ -53,6 +69,10 @@ public:
         std::function<bool(std::string_view token)> admits{};
         /// A silent primary is disconnected after so long, and one that has not said its session.
         std::chrono::nanoseconds silence{std::chrono::seconds{10}};
+        /// A primary was turned away, for this session, or an empty one where it has not said which. On the I/O thread.
+        std::function<void(ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
+                           std::string_view detail)>
+            refused{};
         /// A primary of a greater epoch came for a session that runs here. On the I/O thread.
         std::function<void(const std::string& session, std::uint64_t epoch)> superseded{};
     };
@@ -70,6 +90,8 @@ public:
     [[nodiscard]] bool add(const SessionOptions& session);
     void remove(std::string_view name);
     [[nodiscard]] std::vector<ReplicaStatus> replicas() const;
+    /// Those that were turned away, for each reason.
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
     /// Ends the replica and begins the next epoch; gives that. The session may be run from its store then. One that was
     /// promoted before stays as it is. An error says why not; force: also where the primary has had more.
     [[nodiscard]] std::expected<std::uint64_t, std::string> promote(std::string_view name, bool force = false);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -93,7 +94,7 @@ protected:
                            (folder_ / store).string(), more);
     }
     [[nodiscard]] std::string with_standby(const std::string& more = "") const { return copied_to(*b_, more); }
-    [[nodiscard]] std::string copied_to(const RunningEngine& engine, const std::string& more = "") const {
+    [[nodiscard]] std::string copied_to(RunningEngine& engine, const std::string& more = "") const {
         return fmt::format(
             "[session.standby]\naddress = '{}'\ntls_server_name = '{}'\ntls_authorities = '{}'\n"
             "token_file = '{}'\ntimeout_ms = 200\n{}",
@@ -118,6 +119,17 @@ protected:
     }
     [[nodiscard]] static bool shows(RunningEngine& engine, std::string_view text) {
         return health(engine).find(text) != std::string::npos;
+    }
+
+    [[nodiscard]] static std::uint16_t port_of(std::string_view address) {
+        return static_cast<std::uint16_t>(std::stoi(std::string{address.substr(address.rfind(':') + 1)}));
+    }
+    /// That b counted.
+    [[nodiscard]] int refusals(std::string_view reason) const {
+        const auto metrics = b_->engine().page({.path = "/metrics"}).body;
+        const auto line = fmt::format("millpond_fix_replica_refusals_total{{reason=\"{}\"}} ", reason);
+        const auto at = metrics.find(line);
+        return at == std::string::npos ? -1 : std::stoi(std::string{metrics.substr(at + line.size(), 12)});
     }
 
     test::Certificates made_;
@@ -196,7 +208,8 @@ TEST_F(FixStandbyPair, AMachineThatWasTakenOverBecomesTheStandbyByItself) {
             << health(former) << health(next);
         EXPECT_THAT(former.said(), HasSubstr("FIX.4.4:HOUSE->DESK: this engine is its standby"));
         EXPECT_TRUE(former.engine().page({.path = "/health"}).good);
-        EXPECT_EQ(next.status("DESK").standby.state, engine::StandbyStatus::State::attached);
+        ASSERT_TRUE(
+            comes_true([&] { return next.status("DESK").standby.state == engine::StandbyStatus::State::attached; }));
         desk_.reset();
     }
 }
@@ -279,6 +292,46 @@ TEST_F(FixStandbyPair, AWrongTokenIsAFindingWithItsReason) {
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "the standby refuses: the token is wrong"); })) << health(*a_);
     EXPECT_TRUE(shows(*b_, "\"records\":0"));
     EXPECT_TRUE(shows(*b_, "\"stage\":\"no_primary\""));
+    EXPECT_THAT(b_->said(), HasSubstr("refused for FIX.4.4:HOUSE->DESK: wrong token: the token is wrong"));
+    EXPECT_GT(refusals("wrong_token"), 0);
+}
+
+TEST_F(FixStandbyPair, APrimaryThatIsTurnedAwayIsLoggedAndCountedWithTheReason) {
+    const auto secure = fmt::format(
+        "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntls_authorities = '{}'\n",
+        made_.certificate("ours-server"), made_.key("ours-server"), made_.certificate("ours"));
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    b_ = std::make_unique<RunningEngine>(secure + listen + session("b.store"));
+    start_a(with_standby());
+    ASSERT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; })) << b_->said();
+    EXPECT_THAT(b_->said(),
+                ::testing::ContainsRegex("standby: primary 127.0.0.1:[0-9]+ refused: TLS handshake failed"));
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "certificate required"); })) << health(*a_);
+    a_.reset();
+    b_.reset();
+    b_ = std::make_unique<RunningEngine>(secure + "allow = ['10.0.0.0/8']\n" + listen + session("b.store"));
+    start_a(with_standby());
+    ASSERT_TRUE(comes_true([&] { return refusals("address_not_allowed") > 0; })) << b_->said();
+    EXPECT_THAT(b_->said(), ::testing::ContainsRegex("primary 127.0.0.1:[0-9]+ refused: address not allowed"));
+    a_.reset();
+    b_.reset();
+    start_b();
+    start_a(with_standby());
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); }));
+    desk_.reset();
+    a_.reset();
+    a_ = std::make_unique<RunningEngine>(listen + session("other.store", with_standby()));
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "it holds the copy of another store"); })) << health(*a_);
+    EXPECT_GT(refusals("store"), 0);
+    a_ = std::make_unique<RunningEngine>(listen +
+                                         fmt::format("[[session]]\nsender = 'OTHER'\ntarget = 'DESK'\nstore = '{}'\n{}",
+                                                     (folder_ / "third.store").string(), with_standby()));
+    ASSERT_TRUE(comes_true([&] { return refusals("unknown_session") > 0; }));
+    EXPECT_THAT(b_->said(), HasSubstr("refused for FIX.4.4:OTHER->DESK: unknown session"));
+    engine::RawClient stranger{port_of(b_->engine().standby_address())};
+    stranger.send("GET / HTTP/1.1\r\n\r\n");
+    ASSERT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; }));
 }
 
 }  // namespace
