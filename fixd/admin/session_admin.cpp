@@ -99,8 +99,23 @@ engine::SessionHandle& session_named(std::string_view name, const SessionList& s
     return **std::ranges::find(sessions, found, [](const auto& session) -> const auto& { return session->name(); });
 }
 
+/// The sessions that run now, and what failed.
+std::string promoted_json(const std::vector<std::string>& names, const std::string& errors,
+                          const Administered& administered) {
+    std::string list;
+    for (const auto& session : administered.sessions()) {
+        const auto status = session->status();
+        if (std::ranges::find(names, status.name) == names.end()) continue;
+        list +=
+            fmt::format("{}{{\"name\":{},\"epoch\":{},\"next_sender\":{},\"next_target\":{}}}", list.empty() ? "" : ",",
+                        json_string(status.name), status.standby.epoch, status.next_sender, status.next_target);
+    }
+    const auto outcome = errors.empty() ? std::string{"\"done\":true"} : "\"error\":" + json_string(errors);
+    return "{" + outcome + ",\"promoted\":[" + list + "]}";
+}
+
 /// SESSION, or with * each one that waits or was taken over by another machine.
-void promote(std::string_view name, std::string_view how, const Administered& administered) {
+std::string promote(std::string_view name, std::string_view how, const Administered& administered) {
     if (how != "-" && how != "force") throw BadRequest(fmt::format("promote: - or force, found '{}'", how));
     if (!administered.promote) throw BadRequest("nothing can be promoted here");
     std::vector<std::string> names;
@@ -111,11 +126,12 @@ void promote(std::string_view name, std::string_view how, const Administered& ad
     }
     if (name != "*") names = {name_like(name, names)};
     std::string errors;
-    for (const auto& one : names) {
+    std::erase_if(names, [&](const std::string& one) {
         const auto error = administered.promote(one, how == "force");
         if (!error.empty()) errors += (errors.empty() ? "" : "; ") + error;
-    }
-    if (!errors.empty()) throw BadRequest(errors);
+        return !error.empty();
+    });
+    return promoted_json(names, errors, administered);
 }
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
@@ -192,10 +208,7 @@ std::string answer_admin(std::string_view request, const Administered& administe
     try {
         check_fields(fields);
         if (verb == "list") return list(administered);
-        if (verb == "promote") {
-            promote(fields[1], fields[2], administered);
-            return "{\"done\":true}";
-        }
+        if (verb == "promote") return promote(fields[1], fields[2], administered);
         if (verb == "reload") {
             const auto result = administered.reload();
             if (!result) throw BadRequest("no result of the reload yet; see the log");

@@ -19,7 +19,7 @@
 ///     logon SESSION
 ///     reset SESSION
 ///     set-seq SESSION NEXT_SENDER|- NEXT_TARGET|-
-///     promote SESSION -|force              {"done":true}
+///     promote SESSION -|force              {"done":true,"promoted":[{"name":"FIX.4.4:HOUSE->CLIENT","epoch":2,...}]}
 ///     reload                               {"done":["session FIX.4.4:HOUSE->DESK is added"],"refused":[]}
 ///     anything wrong                       {"error":"..."}
 namespace millpond::fixd {

@@ -173,6 +173,7 @@ private:
     void settle_standby(core::Moment now);
     [[nodiscard]] bool waits_for_standby(core::Moment now) noexcept;
     void refuse_for_standby();
+    void cut_for_standby() noexcept;
     void follow_permission(core::Moment now);
 
     IoThread* io_;
@@ -214,6 +215,7 @@ private:
     std::int64_t linger_ns_{0};  // monotonic: how long an ending connection waits for the standby; 0: it does not
     bool was_permitted_{true};
     std::atomic<bool> superseded_{false};  // another machine has taken over
+    core::Tally epoch_;                    // of the store
     std::atomic<bool> claimed_{false};
 };
 

@@ -26,6 +26,7 @@ void SessionHost::open_standby(const SessionOptions& options) {
         throw std::invalid_argument(name_ + ": its store is a standby's copy: it must be promoted before it runs");
     }
     superseded_ = standing.is_superseded();
+    epoch_.set(standing.epoch);
     if (options.standby) {
         standby_ = std::make_unique<StandbyLink>(*options.standby, *file_, identity_of(config()).text(),
                                                  config().max_message_bytes, *io_,
@@ -41,6 +42,7 @@ bool SessionHost::standby_permits() const noexcept {
 
 StandbyStatus SessionHost::standby_status() const {
     auto status = standby_ != nullptr ? standby_->status() : StandbyStatus{};
+    status.epoch = epoch_.read();
     if (superseded_.load(std::memory_order_relaxed)) status.state = StandbyStatus::State::superseded;
     return status;
 }
@@ -52,8 +54,10 @@ void SessionHost::add_standby_metrics(metrics::Registry& registry, std::vector<m
 void SessionHost::refuse_for_standby() {
     refuse(RefusalReason::standby, fix::tag::kInvalid,
            superseded_ ? "another machine has taken over" : "the session waits for its standby");
-    cut(Closed::standby_lost);
+    cut_for_standby();
 }
+
+void SessionHost::cut_for_standby() noexcept { cut(superseded_ ? Closed::superseded : Closed::standby_lost); }
 
 /// At the ends of an action: both numbers belong to each other.
 void SessionHost::settle_standby(core::Moment now) {
@@ -75,13 +79,15 @@ void SessionHost::follow_permission(core::Moment now) {
     const bool permitted = standby_permits();
     if (permitted == std::exchange(was_permitted_, permitted)) return;
     // What is held back is never written then.
-    if (!permitted && connection_.exists()) cut(Closed::standby_lost);
+    if (!permitted && connection_.exists()) cut_for_standby();
     if (permitted && enabled_ && observer_ != nullptr) observer_->on_host_enabled(true, now);
 }
 
 /// Whether a connection that ends has to wait: its last bytes are held back.
 bool SessionHost::waits_for_standby(core::Moment now) noexcept {
-    if (!output_.is_holding() || connection_.is_broken() || connection_.cut_for() == Closed::standby_lost) return false;
+    const auto cut_for = connection_.cut_for();
+    const bool is_over = cut_for == Closed::standby_lost || cut_for == Closed::superseded;
+    if (!output_.is_holding() || connection_.is_broken() || is_over) return false;
     if (linger_ns_ == 0) {
         linger_ns_ = now.monotonic_ns + kLingerNanos;
         connection_->watch_readable(false);
@@ -107,6 +113,7 @@ std::string SessionHost::promote() {
     standing.superseded_by = 0;
     standing.role = fix::StoreRole::promoted;
     file_->set_standing(standing);
+    epoch_.set(standing.epoch);
     superseded_ = false;
     const auto now = io_->now();
     if (standby_ != nullptr) standby_->restart(now);

@@ -20,6 +20,7 @@ std::string_view name(Closed reason) noexcept {
         case Closed::application_error: return "application error";
         case Closed::store_failed: return "the store failed";
         case Closed::standby_lost: return "the standby was lost";
+        case Closed::superseded: return "another machine has taken over";
         case Closed::not_encoded: return "a session message could not be encoded";
         case Closed::numbers_used_up: return "outbound sequence numbers used up";
         case Closed::shut_down: return "shut down";

@@ -92,7 +92,6 @@ void StandbyLink::set_state(State state) noexcept {
 void StandbyLink::show() noexcept {
     behind_.set(source_.behind());
     skipped_.set(source_.skipped());
-    epoch_.set(store_->standing().epoch);
     goes_on_.store(goes_on_without(), std::memory_order_relaxed);
 }
 
@@ -103,8 +102,7 @@ StandbyStatus StandbyLink::status() const {
                          .goes_on = goes_on_.load(std::memory_order_relaxed),
                          .behind = behind_.read(),
                          .losses = losses_.read(),
-                         .skipped = skipped_.read(),
-                         .epoch = epoch_.read()};
+                         .skipped = skipped_.read()};
     const std::lock_guard guard{error_lock_};
     status.error = error_;
     return status;

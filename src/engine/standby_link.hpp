@@ -107,7 +107,6 @@ private:
     core::Tally behind_;
     core::Tally losses_;
     core::Tally skipped_;
-    core::Tally epoch_;
     std::atomic<bool> goes_on_{false};
     mutable std::mutex error_lock_;
     std::string error_;

@@ -209,7 +209,8 @@ protected:
         b_->start();
         // Neither has run the session before.
         EXPECT_THAT(a_->promote(), HasSubstr("never whole"));
-        EXPECT_EQ(a_->promote(true), "{\"done\":true}");
+        EXPECT_THAT(a_->promote(true),
+                    HasSubstr("{\"done\":true,\"promoted\":[{\"name\":\"FIX.4.4:VENUE->DESK\",\"epoch\":1,"));
         ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"attached\""); })) << a_->ask("list");
         b.enter();
         desk_ = std::make_unique<Desk>(std::vector<engine::Host>{{a.address, a.fix}, {b.address, b.fix}},
@@ -233,13 +234,16 @@ protected:
         const bool lives = kind == 1;
         if (kind != 0) set_link(false);
         if (!lives) a_->kill();
-        ASSERT_EQ(b_->promote(), "{\"done\":true}");
+        ASSERT_THAT(b_->promote(), HasSubstr("{\"done\":true,"));
         send_orders(20);
         if (kind != 0) set_link(true);
         if (!lives) a_->start();
         ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"attached\""); })) << b_->ask("list");
         send_orders(20);
         ASSERT_THAT(a_->promote(), HasSubstr("{\"done\":true,"));
+        ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"superseded\""); })) << b_->ask("list");
+        b_->stop();
+        b_->start();
         ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"attached\""); })) << a_->ask("list");
     }
     void expect_each_filled_once() {
@@ -273,7 +277,9 @@ TEST_F(FixStandby, WhenThePrimaryDiesTheStandbyTakesOverByCommand) {
     send_orders(50);
     expect_each_filled_once();
     // The command is that of an operator; a session that runs is promoted already.
-    EXPECT_EQ(run({"fix", "sessions", "promote", "DESK", "--admin", a_->admin()}).exit_code, 0);
+    const auto again = run({"fix", "sessions", "promote", "DESK", "--admin", a_->admin()});
+    EXPECT_EQ(again.exit_code, 0);
+    EXPECT_THAT(again.out, HasSubstr("FIX.4.4:VENUE->DESK runs here: epoch "));
     EXPECT_EQ(run({"fix", "sessions", "promote", "--admin", a_->admin()}).exit_code, 2);
     const auto listed = run({"fix", "sessions", "list", "--admin", b_->admin()});
     EXPECT_THAT(listed.out, HasSubstr("FIX.4.4:VENUE->DESK"));

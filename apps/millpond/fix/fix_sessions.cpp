@@ -116,10 +116,28 @@ int list(const Options& options) {
         if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
                 "  ! history lost: {} messages that the counterparty requested were not in the store; it got {} "
-                "gap fills in their place. A larger store_bytes keeps more.\n",
+                "gap fills in their place. A larger keep_bytes (store_bytes of a store of fixed size) keeps more.\n",
                 lost, value("history_lost_fills"));
         }
     }
+    return 0;
+}
+
+/// Some may have been promoted though others were not.
+int promoted(const Options& options) {
+    const auto session = options.all ? std::string{"*"} : options.session;
+    const auto text = fixd::ask_engine(options.admin, "promote\t" + session + "\t" + (options.force ? "force" : "-"));
+    const auto objects = Answer{text}.objects();
+    if (options.json) fmt::print("{}\n", text);
+    for (const auto& one : objects) {
+        const auto name = one.find("name");
+        if (name == one.end() || options.json) continue;
+        fmt::print("{} runs here: epoch {}, next out {}, next in {}\n", name->second, one.at("epoch"),
+                   one.at("next_sender"), one.at("next_target"));
+    }
+    const bool failed = !objects.empty() && objects.front().contains("error");
+    if (failed) throw std::runtime_error(objects.front().at("error"));
+    if (objects.size() == 1 && !options.json) fmt::print("nothing to promote\n");
     return 0;
 }
 
@@ -187,8 +205,7 @@ Command fix_sessions_command(Arguments& fix) {
                     if (options->all == !options->session.empty()) {
                         throw UsageError{"fix sessions promote: give SESSION or --all"};
                     }
-                    return done(*options, "promote\t" + (options->all ? std::string{"*"} : options->session) + "\t" +
-                                              (options->force ? "force" : "-"));
+                    return promoted(*options);
                 }
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
                 if (set->parsed() && !options->next_sender && !options->next_target) {

@@ -27,7 +27,8 @@ enum class Closed : std::uint8_t {
     tls_failed,         ///< The TLS handshake failed.
     application_error,  ///< A callback of the application threw.
     store_failed,       ///< The store's file could not be written through.
-    standby_lost,       ///< Its standby was lost, or has taken over.
+    standby_lost,       ///< Its standby was lost.
+    superseded,         ///< Another machine has taken over.
     not_encoded,        ///< A session message that we owed did not fit into max_message_bytes.
     numbers_used_up,    ///< The next number to send is beyond 2^53 - 1: the session must be reset.
     shut_down,          ///< This side ends.
