@@ -58,7 +58,8 @@ const Words& words_of(Finding::Kind kind) noexcept {
         {"standby_gaps", warning, "The copy of the store lacks messages that the counterparty may have.",
          "It is filled when its primary is connected. Do not promote it before, unless the primary is gone for good."},
         {"no_primary", warning, "The primary of this copy is not connected.",
-         "Look at the primary and at the network between. If it is gone: `millpond fix sessions promote`."},
+         "Look at the primary and at the network between. If it is gone: `millpond fix sessions promote`. If it runs "
+         "without this standby now, its copy here is old: remove the copy's store."},
         {"standby_filling", info, "The standby gets what it lacks.", "Nothing, unless it lasts."},
         {"slow_consumer", warning, "The counterparty reads more slowly than the session sends.",
          "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
@@ -76,6 +77,11 @@ std::string_view name(service::Severity severity) noexcept {
         case service::Severity::warning: return "warning";
         default: return "info";
     }
+}
+
+std::string time_text(std::int64_t utc_ns) {
+    char time[fix::kMaxTimestampChars];
+    return {time, fix::write_utc_timestamp(time, utc_ns, fix::TimePrecision::seconds)};
 }
 
 template <class Add>
@@ -102,8 +108,11 @@ std::vector<Finding> findings_of(const std::vector<engine::ReplicaStatus>& repli
         };
         if (!replica.is_whole) add(Finding::Kind::standby_gaps, "the copy is not whole");
         if (replica.peer.empty()) {
-            add(Finding::Kind::no_primary,
-                replica.error.empty() ? "no primary is connected" : "no primary is connected: " + replica.error);
+            auto text = replica.heard_utc_ns == 0 ? std::string{"no primary was ever connected"}
+                                                  : fmt::format("no primary is connected, the copy is of {} UTC",
+                                                                time_text(replica.heard_utc_ns));
+            if (!replica.error.empty()) text += ": " + replica.error;
+            add(Finding::Kind::no_primary, std::move(text));
         }
         if (replica.store_failures != 0) {
             add(Finding::Kind::store_failed,
@@ -245,10 +254,8 @@ bool is_good(const std::vector<Finding>& findings) {
 std::string health_line(const std::vector<Finding>& findings) {
     if (findings.empty()) return "good\n";
     const auto& first = findings.front();
-    char time[fix::kMaxTimestampChars];
-    const std::string_view since{time, fix::write_utc_timestamp(time, first.since_utc_ns, fix::TimePrecision::seconds)};
     return fmt::format("{}{}: {}: {} (since {} UTC)\n", is_good(findings) ? "good, but " : "",
-                       words_of(first.kind).stage, first.of, first.text, since);
+                       words_of(first.kind).stage, first.of, first.text, time_text(first.since_utc_ns));
 }
 
 std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,

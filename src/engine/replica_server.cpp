@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/fix/utc_time.hpp>
 
 #include "replica_listener.hpp"
 #include "replica_source.hpp"
@@ -36,6 +37,18 @@ ReplicaRefusal refusal_of(Reason reason) noexcept {
         case Reason::protocol: break;
     }
     return ReplicaRefusal::protocol;
+}
+
+/// SendingTime of the newest message; 0: there is none.
+std::int64_t newest_utc_ns(const fix::FileStore& store) noexcept {
+    const auto newest = store.retrieve(store.next_sender() - 1);
+    constexpr std::string_view kSendingTime =
+        "\x01"
+        "52=";
+    const auto at = newest ? newest->find(kSendingTime) : std::string_view::npos;
+    if (at == std::string_view::npos) return 0;
+    const auto begin = at + kSendingTime.size();
+    return fix::parse_utc_timestamp(newest->substr(begin, newest->find('\x01', begin) - begin)).value_or(0);
 }
 
 }  // namespace
@@ -128,6 +141,7 @@ bool ReplicaServer::Listener::add(const SessionOptions& session) {
     replica->store.reset(static_cast<fix::FileStore*>(opened.release()));
     const bool is_replica = ReplicaSink::attach(*replica->store);
     replica->sink = std::make_unique<ReplicaSink>(*replica->store, replica->most_message);
+    replica->status.heard_utc_ns = newest_utc_ns(*replica->store);
     show(*replica, {});
     io_->call([&] {
         if (find(replica->status.name) != nullptr) {

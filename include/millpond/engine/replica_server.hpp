@@ -34,6 +34,8 @@ struct ReplicaStatus {
     std::uint64_t connections{0};
     std::uint64_t refused{0};  ///< Connections and frames refused.
     std::uint64_t store_failures{0};
+    /// When its primary was last heard: the copy is of that time. In a new process the SendingTime of its newest
+    /// message. 0: never.
     std::int64_t heard_utc_ns{0};
     std::string error{};  ///< Of the latest connection that ended; empty: none.
 };

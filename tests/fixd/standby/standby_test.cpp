@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/clock.hpp>
+#include <millpond/fix/utc_time.hpp>
+
 #include "fixd/applications/fill_application.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
@@ -247,6 +250,25 @@ TEST_F(FixStandbyPair, ASessionThatAReloadRemovesLeavesItsCopyWhichFillsWhenItIs
     ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"findings\":[]"); })) << health(*b_);
     EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
     EXPECT_GE(b_->status("DESK").next_target, 3U) << "a Logon before the reload and one after it";
+}
+
+TEST_F(FixStandbyPair, ACopyWhosePrimaryGoesOnWithoutItSaysHowOldItIs) {
+    start_b();
+    EXPECT_TRUE(shows(*b_, "no primary was ever connected"));
+    start_a(with_standby());
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); }));
+    const auto before = core::utc_nanos() / 1'000'000'000;
+    static_cast<void>(a_->reload("[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("a.store")));
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "no primary is connected, the copy is of 20"); })) << health(*b_);
+    b_.reset();
+    start_b();
+    const auto text = health(*b_);
+    const auto at = text.find("the copy is of ");
+    ASSERT_NE(at, std::string::npos) << text;
+    const auto time = fix::parse_utc_timestamp(std::string_view{text}.substr(at + 15, 17));
+    ASSERT_TRUE(time.has_value()) << text;
+    EXPECT_NEAR(static_cast<double>(*time / 1'000'000'000), static_cast<double>(before), 60);
 }
 
 TEST_F(FixStandbyPair, ReloadsWhileTheCopyFillsLoseNothingOfIt) {
