@@ -131,6 +131,20 @@ std::string session_name(const SessionSettings& settings) {
                        settings.target);
 }
 
+void check_files(const SessionSettings& settings, const engine::SessionOptions& options) {
+    if (!settings.hosts.empty()) {
+        const auto initiator = initiator_options(settings);
+        if (initiator.tls) engine::TlsContext{engine::TlsRole::client, *initiator.tls};
+    }
+    if (!options.standby || !options.standby->tls) return;
+    try {
+        engine::TlsContext{engine::TlsRole::client, *options.standby->tls};
+    } catch (const std::runtime_error& error) {
+        throw settings::ConfigError(fmt::format("[[session]] '{}' to '{}': [session.standby]: {}", settings.sender,
+                                                settings.target, error.what()));
+    }
+}
+
 engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries) {
     const auto pair = dictionaries.of(settings);
     engine::SessionOptions options{.config = {}, .dictionary = pair.session, .application = pair.application};

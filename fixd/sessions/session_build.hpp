@@ -46,6 +46,9 @@ private:
 /// "FIX.4.4:HOUSE->DESK", as the engine names it.
 [[nodiscard]] std::string session_name(const SessionSettings& settings);
 
+/// Reads every secret and TLS file that the session names. Throws settings::ConfigError or std::runtime_error.
+void check_files(const SessionSettings& settings, const engine::SessionOptions& options);
+
 /// Throws settings::ConfigError: a password that cannot be read.
 [[nodiscard]] engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries);
 [[nodiscard]] engine::Initiator::Options initiator_options(const SessionSettings& settings);

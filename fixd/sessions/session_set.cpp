@@ -7,8 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include <millpond/engine/tls.hpp>
-
 namespace millpond::fixd {
 namespace {
 
@@ -50,6 +48,7 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .options = session_options(settings, *dictionaries),
                       .initiator = {},
                       .takes_over = false};
+    check_files(settings, prepared.options);
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");
         const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;
@@ -58,7 +57,6 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
         return prepared;
     }
     prepared.initiator = initiator_options(settings);
-    if (prepared.initiator->tls) engine::TlsContext{engine::TlsRole::client, *prepared.initiator->tls};
     return prepared;
 }
 

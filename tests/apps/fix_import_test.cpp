@@ -99,6 +99,16 @@ TEST(FixConfigCheck, DictionariesAndSecretsThatCannotBeReadAreNamed) {
     EXPECT_THAT(error("tls = true\ntls_authorities = '/nonexistent.pem'\n"), HasSubstr("/nonexistent.pem"));
     EXPECT_EQ(error("tls = true\ntls_authorities = '/nonexistent.pem'\n", false), "");
     EXPECT_THAT(error("heartbeat = 5\n"), HasSubstr(":5"));
+    const std::string standby = "store = 's'\n[session.standby]\naddress = 'b:1'\n";
+    EXPECT_EQ(error(standby), "");
+    EXPECT_THAT(error(standby + "tls_authorities = '/nonexistent.pem'\n"),
+                HasSubstr("[[session]] 'A' to 'B': [session.standby]: TLS: authorities /nonexistent.pem"));
+    EXPECT_THAT(error(standby + "token_file = '/nonexistent.token'\n"), HasSubstr("/nonexistent.token"));
+    const std::string listens =
+        "store = 's'\n[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '/nonexistent.pem'\n"
+        "tls_key = '/nonexistent.key'\ntls_authorities = '/nonexistent.pem'\n";
+    EXPECT_THAT(error(listens), HasSubstr("TLS: certificate /nonexistent.pem"));
+    EXPECT_EQ(error(listens, false), "");
 }
 
 }  // namespace

@@ -24,8 +24,11 @@ void check_files(const std::string& file, const fixd::EngineConfig& config) {
     for (const auto& text : fixd::check_users(config)) to_stderr("{}: warning: {}\n", file, text);
     fixd::Dictionaries dictionaries{config.dictionaries};
     for (const auto& session : config.sessions) {
-        static_cast<void>(fixd::session_options(session, dictionaries));
-        if (session.tls_on) engine::TlsContext{engine::TlsRole::client, fixd::tls_options(session.tls)};
+        fixd::check_files(session, fixd::session_options(session, dictionaries));
+    }
+    if (config.standby) {
+        const auto standby = fixd::replica_options(*config.standby);
+        engine::TlsContext{engine::TlsRole::server, standby.tls.value()};
     }
     for (const auto& web : config.webs) {
         static_cast<void>(service::Token{web.token});

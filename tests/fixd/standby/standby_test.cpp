@@ -252,6 +252,21 @@ TEST_F(FixStandbyPair, ASessionThatAReloadRemovesLeavesItsCopyWhichFillsWhenItIs
     EXPECT_GE(b_->status("DESK").next_target, 3U) << "a Logon before the reload and one after it";
 }
 
+TEST_F(FixStandbyPair, AReloadWithStandbyFilesThatCannotBeReadChangesNothing) {
+    start_b();
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    start_a("");
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
+    for (const char* wrong : {"tls_certificate = '/nonexistent.pem'\ntls_key = '/nonexistent.pem'\n", ""}) {
+        auto standby = with_standby(wrong);
+        if (*wrong == '\0') standby.replace(standby.find("token_file"), 10, "token_env");  // not set
+        EXPECT_ANY_THROW(a_->reload(listen + session("a.store", "heartbeat_seconds = 7\n" + standby)));
+    }
+    EXPECT_EQ(a_->status("DESK").connections, 1U);
+    EXPECT_TRUE(desk_->is_active("HOUSE"));
+}
+
 TEST_F(FixStandbyPair, ACopyWhosePrimaryGoesOnWithoutItSaysHowOldItIs) {
     start_b();
     EXPECT_TRUE(shows(*b_, "no primary was ever connected"));
