@@ -48,6 +48,27 @@ public:
     SessionImport(const Section& section, std::string_view file, QuickfixImport& result)
         : section_(section), file_(file), result_(result) {}
 
+    /// What makes it another session than others here.
+    [[nodiscard]] std::string ids() const {
+        std::string ids;
+        for (const auto* const key : {"BeginString", "SenderCompID", "TargetCompID"}) {
+            const auto* entry = section_.find(key);
+            ids += (entry == nullptr ? "" : entry->value) + '\x01';
+        }
+        return ids;
+    }
+    /// The session before, of this line, has the same ids. False: they do not differ in a qualifier.
+    [[nodiscard]] bool leave_out_for(std::size_t line) {
+        const auto* qualifier = section_.find("SessionQualifier");
+        if (qualifier == nullptr) return false;
+        result_.left_out.push_back(
+            {section_.line(), "[SESSION]",
+             fmt::format("sessions have no qualifier, and that of line {} has the same ids: give "
+                         "one of them another CompID, or run it in another engine",
+                         line)});
+        return true;
+    }
+
     /// acceptors: by name, the lines of those that earlier sessions need; gets this one's.
     std::string tables(std::map<std::string, std::string>& acceptors) {
         identity();
@@ -65,6 +86,12 @@ public:
         for (const auto& plain : quickfix::kPlainKeys) {
             const auto* entry = section_.find(plain.quickfix);
             if (entry != nullptr && taken_.insert(entry).second) write(plain, *entry);
+        }
+        for (const auto* const key : {"AcceptorTemplate", "DynamicSession"}) {
+            const auto* entry = section_.find(key);
+            if (entry == nullptr || target_ == "*" || !yes(*entry)) continue;
+            taken_.insert(entry);
+            leave_out(*entry, "a session is a template where its target is *, and this one has another");
         }
         for (const auto& entry : section_.entries()) {
             if (!taken_.contains(&entry)) leave_out(entry);
@@ -207,8 +234,12 @@ private:
         auto table =
             fmt::format("\n[[acceptor]]\nname = {}\nlisten = {}\n", toml_text(name),
                         toml_text(fmt::format("{}:{}", address == nullptr ? "0.0.0.0" : address->value, port)));
-        if (const auto* ssl = take("SocketUseSSL")) static_cast<void>(yes(*ssl));
-        tls_files("ServerCertificateFile", "ServerCertificateKeyFile", table);
+        const bool has_tls = tls_files("ServerCertificateFile", "ServerCertificateKeyFile", table);
+        if (const auto* ssl = take("SocketUseSSL"); ssl != nullptr && yes(*ssl) && !has_tls) {
+            leave_out(*ssl,
+                      "the [[acceptor]] has no certificate, so it would listen WITHOUT TLS: set tls_certificate and "
+                      "tls_key to PEM files of its key store");
+        }
         if (const auto* level = take("CertificateVerifyLevel")) {
             table += fmt::format("tls_verify = {}\n", number(*level) != 0);
         }
@@ -287,11 +318,12 @@ private:
     void store() {
         const auto* path = take("FileStorePath");
         const auto* persists = take("PersistMessages");
-        if (path == nullptr) return;
         if (persists != nullptr && !yes(*persists)) {
-            leave_out(*persists, "a store file keeps messages too; the session has none and gap-fills after a restart");
-            return;
+            leave_out(*persists,
+                      "the store keeps the messages too: they are resent where QuickFIX sends gap fills; "
+                      "resend_max_age_seconds and resend_max_age_types withhold them");
         }
+        if (path == nullptr) return;
         const auto folder = path->value.ends_with('/') ? path->value : path->value + '/';
         add("store", toml_text(target_ == "*" ? folder + sender_
                                               : fmt::format("{}{}-{}-{}.store", folder, version_, sender_, target_)));
@@ -371,13 +403,16 @@ QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
     if (sections.empty()) throw ConfigError(fmt::format("{}: there is no [SESSION]", name));
     QuickfixImport result;
     std::map<std::string, std::string> acceptors;
+    std::map<std::string, std::size_t> lines;  // of sessions, by their ids
     std::string sessions;
     std::string raw_log;
     for (const auto& section : sections) {
         const auto* log = section.find("FileLogPath");
         if (log != nullptr && raw_log.empty())
             raw_log = log->value + (log->value.ends_with('/') ? "" : "/") + "raw.log";
-        sessions += SessionImport{section, name, result}.tables(acceptors);
+        SessionImport session{section, name, result};
+        const auto [known, is_new] = lines.emplace(session.ids(), section.line());
+        if (is_new || !session.leave_out_for(known->second)) sessions += session.tables(acceptors);
     }
     result.toml = fmt::format("# Written from {} by `millpond fix import`.\n", name);
     if (!raw_log.empty()) result.toml += fmt::format("raw_log = {}  # of all sessions\n", toml_text(raw_log));

@@ -62,6 +62,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 const Entry* Section::find(std::string_view key) const noexcept { return find_in(entries_, key); }
 
 std::vector<Section> read_settings(std::string_view text, std::string_view name) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     std::vector<Entry> defaults;
     std::vector<std::pair<std::size_t, std::vector<Entry>>> sessions;
     std::vector<Entry>* current = nullptr;

@@ -207,6 +207,50 @@ TEST(QuickfixImport, WhatHasNoCounterpartIsListedOnceWithItsLineAndReason) {
     EXPECT_THAT(import.toml, HasSubstr("# line 5: MyOwnKey: not a known QuickFIX setting"));
 }
 
+TEST(QuickfixImport, AnAcceptorsTlsIsConvertedOrListed) {
+    const std::string acceptor =
+        "[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"
+        "SocketAcceptPort=5001\nSocketUseSSL=Y\n";
+    EXPECT_THAT(left_out_of(acceptor + "SocketKeyStore=k.jks\nSocketKeyStorePassword=p\nKeyStoreType=JKS\n"),
+                ElementsAre("7 SocketUseSSL", "8 SocketKeyStore", "9 SocketKeyStorePassword", "10 KeyStoreType"));
+    EXPECT_THAT(import_quickfix(acceptor, "q.cfg").toml, HasSubstr("would listen WITHOUT TLS"));
+    EXPECT_THAT(left_out_of(acceptor + "ServerCertificateFile=c.pem\n"), IsEmpty());
+}
+
+TEST(QuickfixImport, MessagesThatAreNotToBeKeptAreListedAndTheNumbersKept) {
+    const auto session = std::string{kSession} + "PersistMessages=N\n";
+    EXPECT_THAT(left_out_of(session), ElementsAre(HasSubstr(" PersistMessages")));
+    EXPECT_THAT(left_out_of(session + "FileStorePath=s\n"), ElementsAre(HasSubstr(" PersistMessages")));
+    EXPECT_EQ(imported(session + "FileStorePath=s\n").sessions.at(0).store, "s/FIX.4.4-A-B.store");
+}
+
+TEST(QuickfixImport, ATemplateWithAFixedTargetIsListed) {
+    for (const char* key : {"DynamicSession", "AcceptorTemplate"}) {
+        const auto line = std::string{key} + "=Y\n";
+        EXPECT_THAT(left_out_of(std::string{kSession} + line), ElementsAre(HasSubstr(key)));
+        EXPECT_THAT(left_out_of("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\n"
+                                "TargetCompID=*\nSocketAcceptPort=5001\n" +
+                                line),
+                    IsEmpty());
+    }
+}
+
+TEST(QuickfixImport, OfSessionsThatDifferInTheirQualifierTheFirstStays) {
+    const auto text =
+        std::string{kSession} + "SessionQualifier=ONE\n" + std::string{kSession} + "SessionQualifier=TWO\n";
+    const auto import = import_quickfix(text, "quickfix.cfg");
+    EXPECT_EQ(config_of(import).sessions.size(), 1U);
+    ASSERT_EQ(import.left_out.size(), 2U);
+    EXPECT_EQ(import.left_out[0].key, "SessionQualifier");
+    EXPECT_EQ(import.left_out[1].key, "[SESSION]");
+    EXPECT_THAT(import.toml, HasSubstr("that of line 1 has the same ids"));
+    EXPECT_THAT(error_of(std::string{kSession} + std::string{kSession}), HasSubstr("twice"));
+}
+
+TEST(QuickfixImport, AByteOrderMarkIsNoPartOfTheFile) {
+    EXPECT_EQ(imported("\xEF\xBB\xBF" + std::string{kSession}).sessions.size(), 1U);
+}
+
 TEST(QuickfixImport, EachPlainKeyIsAccepted) {
     for (const auto& plain : quickfix::kPlainKeys) {
         const auto* const value = plain.kind == quickfix::Kind::number   ? "7"
