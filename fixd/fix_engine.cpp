@@ -65,6 +65,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
       config_(config),
       started_utc_ns_(core::utc_nanos()),
       authenticator_(log),
+      disabled_(config.state.empty() ? std::string{} : config.state + "/disabled", config.file_mode, log),
       reloader_(config.admin_token, log) {
     if (!config.raw_log.empty() && config.raw_log_compress && !net::can_pack()) {
         log.say(service::Severity::warning, "raw log.compress", "raw logs are not compressed: this build has no zstd");
@@ -81,6 +82,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
                             .registry = &registry_,
                             .records = &records_,
                             .authenticator = &authenticator_,
+                            .disabled = &disabled_,
                             .replicas = replicas_.get(),
                             .removed = [this](const engine::SessionHandle& session) { forget(session); }},
         applications, log);
@@ -215,11 +217,12 @@ RawLogLosses FixEngine::raw_log_losses() const {
 }
 
 std::string FixEngine::answer(std::string_view request) {
-    return answer_admin(request,
-                        {.sessions = [this] { return sessions(); },
-                         .reload = [this] { return reloader_.ask(); },
-                         .replicas = [this] { return replicas(); },
-                         .promote = [this](std::string_view session, bool force) { return promote(session, force); }});
+    return answer_admin(
+        request, {.sessions = [this] { return sessions(); },
+                  .reload = [this] { return reloader_.ask(); },
+                  .disabled = [this](std::string_view session, bool disabled) { disabled_.set(session, disabled); },
+                  .replicas = [this] { return replicas(); },
+                  .promote = [this](std::string_view session, bool force) { return promote(session, force); }});
 }
 
 void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {

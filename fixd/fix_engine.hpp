@@ -102,6 +102,7 @@ private:
     std::mutex metrics_lock_;
     std::map<std::string, Listed> session_metrics_;  // by session
     Authenticator authenticator_;
+    DisabledSessions disabled_;
     std::unique_ptr<engine::IoThread> standby_io_;  // null: this is no standby
     std::unique_ptr<engine::ReplicaServer> replicas_;
     std::mutex change_lock_;  // of changes to the sessions

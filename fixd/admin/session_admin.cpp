@@ -218,8 +218,10 @@ std::string answer_admin(std::string_view request, const Administered& administe
         auto& session = session_named(fields[1], sessions);
         if (verb == "logout") {
             if (const auto fault = fault_of_reason(fields[2]); !fault.empty()) throw BadRequest(fault);
+            if (administered.disabled) administered.disabled(session.name(), true);
             session.request_logout(std::string{fields[2]});
         } else if (verb == "logon") {
+            if (administered.disabled) administered.disabled(session.name(), false);
             session.request_logon();
         } else if (verb == "reset") {
             session.request_reset();

@@ -29,7 +29,9 @@ using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 /// What requests are about.
 struct Administered {
     std::function<SessionList()> sessions;  ///< Not kept across a reload, which waits for those it removes.
-    std::function<std::optional<service::Reloaded>()> reload{};      ///< Empty: no result in time.
+    std::function<std::optional<service::Reloaded>()> reload{};  ///< Empty: no result in time.
+    /// A session is logged out for good, or may log on again. Not set: a restart forgets it.
+    std::function<void(std::string_view session, bool disabled)> disabled{};
     std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Of a standby; not set: it is none.
     /// Gives the error, or empty. SESSION is a whole name then.
     std::function<std::string(std::string_view session, bool force)> promote{};

@@ -48,6 +48,7 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .options = session_options(settings, *dictionaries),
                       .initiator = {},
                       .takes_over = false};
+    if (options_.disabled->has(session_name(settings))) prepared.options.enabled = false;
     check_files(settings, prepared.options);
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");

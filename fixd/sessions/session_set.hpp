@@ -22,6 +22,7 @@
 #include "fixd/admin/session_admin.hpp"
 #include "fixd/drop_copy/drop_copies.hpp"
 #include "fixd/engine_config.hpp"
+#include "fixd/sessions/disabled_sessions.hpp"
 #include "fixd/sessions/session_build.hpp"
 #include "fixd/sessions/session_log.hpp"
 #include "service/log.hpp"
@@ -45,6 +46,7 @@ public:
         metrics::Registry* registry;  ///< Outlives this, as the next.
         SessionRecords* records;
         Authenticator* authenticator;
+        DisabledSessions* disabled;  ///< By operators.
         engine::ReplicaServer* replicas{
             nullptr};  ///< Holds the sessions' stores until they are promoted. Null: they run.
         /// A session was taken away: who keeps its handle lets go of it, so that its store can be opened again.

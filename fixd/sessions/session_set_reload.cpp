@@ -99,6 +99,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
             next.sessions, [&](const auto& settings) { return same_session(placed->settings, settings); });
         if (stays) continue;
         result.done.push_back(fmt::format("session {} is removed", session_name(placed->settings)));
+        options_.disabled->set(session_name(placed->settings), false);
         leaving.push_back(std::move(placed));
     }
     std::erase(placed_, nullptr);
@@ -149,6 +150,7 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
 
 void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded& result) {
     placed.settings.enabled = enabled;
+    options_.disabled->set(session_name(placed.settings), false);  // what the file says now counts
     if (placed.waiting != nullptr) {
         placed.waiting->settings.enabled = placed.waiting->options.enabled = enabled;
         return;
@@ -291,7 +293,12 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
         const auto name = session_name(former.settings);
         // What was there goes on: the numbers, as they are behind the Logout, and what an operator said.
         const auto carry = [&](Prepared& to) {
-            if (to.settings.enabled == former.settings.enabled) to.options.enabled = former.enabled;
+            if (to.settings.enabled == former.settings.enabled) {
+                to.options.enabled = former.enabled;
+            } else {
+                options_.disabled->set(name, false);
+                to.options.enabled = to.settings.enabled;
+            }
             if (!last[i] || !is_in_memory(to.settings) || !is_in_memory(former.settings)) return;
             to.options.store.next_sender = last[i]->next_sender;
             to.options.store.next_target = last[i]->next_target;

@@ -1,0 +1,86 @@
+#include "fixd/sessions/disabled_sessions.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "fixd/admin/admin_server.hpp"
+#include "tests/fixd/running_engine.hpp"
+#include "tests/support/scratch_file.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DisabledSessionsTest : public ::testing::Test {
+protected:
+    void SetUp() override { std::filesystem::create_directories(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    [[nodiscard]] std::string toml(const std::string& sessions) const {
+        return fmt::format("state = '{}'\nadmin = '{}'\n[[acceptor]]\nlisten = '127.0.0.1:0'\n{}", state(), admin(),
+                           sessions);
+    }
+    [[nodiscard]] std::string state() const { return (folder_ / "state").string(); }
+    [[nodiscard]] std::string admin() const { return (folder_ / "admin.sock").string(); }
+
+    static constexpr const char* kOne = "[[session]]\nsender = 'HOUSE'\ntarget = 'ONE'\n";
+    static constexpr const char* kTwo = "[[session]]\nsender = 'HOUSE'\ntarget = 'TWO'\n";
+    std::filesystem::path folder_{::testing::TempDir() + test::scratch_name("disabled")};
+};
+
+TEST_F(DisabledSessionsTest, ARestartForgetsNoneUntilItIsEnabled) {
+    const auto both = toml(fmt::format("{}{}", kOne, kTwo));
+    {
+        RunningEngine engine{both};
+        EXPECT_EQ(ask_engine(admin(), "logout\tONE\tmaintenance"), "{\"done\":true}");
+        ASSERT_TRUE(comes_true([&] { return !engine.status("ONE").enabled; }));
+    }
+    {
+        RunningEngine engine{both};
+        EXPECT_FALSE(engine.status("ONE").enabled);
+        EXPECT_TRUE(engine.status("TWO").enabled);
+        EXPECT_THAT(engine.engine().page({.path = "/health"}).body,
+                    HasSubstr("disabled: session 'FIX.4.4:HOUSE->ONE'"));
+        // Other settings change nothing about it.
+        EXPECT_THAT(engine.reload(toml(fmt::format("{}heartbeat_seconds = 7\n{}", kOne, kTwo))).done,
+                    ::testing::SizeIs(1));
+        EXPECT_FALSE(engine.status("ONE").enabled);
+        EXPECT_EQ(ask_engine(admin(), "logon\tONE"), "{\"done\":true}");
+        ASSERT_TRUE(comes_true([&] { return engine.status("ONE").enabled; }));
+    }
+    RunningEngine engine{both};
+    EXPECT_TRUE(engine.status("ONE").enabled);
+}
+
+TEST_F(DisabledSessionsTest, AReloadThatEnablesOrRemovesItTakesItOffTheList) {
+    const auto off = [](const char* session) { return fmt::format("{}enabled = false\n", session); };
+    RunningEngine engine{toml(fmt::format("{}{}", kOne, kTwo))};
+    EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
+    EXPECT_EQ(ask_engine(admin(), "logout\tTWO\tx"), "{\"done\":true}");
+    EXPECT_TRUE(std::filesystem::exists(state() + "/disabled"));
+    engine.reload(toml(off(kOne)));
+    engine.reload(toml(fmt::format("{}{}", kOne, kTwo)));
+    ASSERT_TRUE(comes_true([&] { return engine.status("ONE").enabled && engine.status("TWO").enabled; }));
+    // With another change in the same reload.
+    EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
+    engine.reload(toml(fmt::format("{}{}", off(kOne), kTwo)));
+    engine.reload(toml(fmt::format("{}heartbeat_seconds = 7\n{}", kOne, kTwo)));
+    EXPECT_TRUE(engine.status("ONE").enabled);
+    EXPECT_EQ(std::filesystem::file_size(state() + "/disabled"), 0U);
+}
+
+TEST_F(DisabledSessionsTest, AListThatCannotBeWrittenIsAnErrorAndTheSessionIsDisabledAllTheSame) {
+    RunningEngine engine{toml(kOne)};
+    std::filesystem::create_directory(state() + "/disabled.next");
+    EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
+    ASSERT_TRUE(comes_true([&] { return !engine.status("ONE").enabled; }));
+    EXPECT_THAT(engine.said(), HasSubstr("a restart may forget that sessions are disabled"));
+}
+
+}  // namespace
+}  // namespace millpond::fixd
