@@ -102,6 +102,11 @@ const fix::Dictionary& FixPrinter::built_in(std::string_view begin_string) {
     return built_in_.emplace(version, fix::Dictionary::session_level(version)).first->second;
 }
 
+bool FixPrinter::has_secrets(std::string_view bytes) const {
+    std::string hidden{bytes};
+    return fix::SecretMask{secrets_}.hide(hidden) != 0;
+}
+
 std::optional<fix::Message> FixPrinter::parse(std::string_view bytes) {
     masked_ = false;
     auto message = parse_whole(bytes);

@@ -43,6 +43,8 @@ public:
     [[nodiscard]] std::optional<fix::Message> parse(std::string_view bytes);
     /// Whether the newest message that was parsed has hidden values, so that its bytes are not those of the wire.
     [[nodiscard]] bool was_masked() const noexcept { return masked_; }
+    /// Whether `text` would hide a value of these bytes.
+    [[nodiscard]] bool has_secrets(std::string_view bytes) const;
     /// Why the newest bytes were no message.
     [[nodiscard]] const std::string& fault() const noexcept { return fault_; }
 

@@ -156,7 +156,10 @@ TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
     const auto shown = run({"fix", "print", plain.path(), "--mask", "553"});
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_THAT(shown.out, HasSubstr("RawData=***** Username=** Password=****** [masked]\n"));
-    EXPECT_EQ(run({"fix", "print", plain.path(), "--raw"}).out, logon);
+    const auto raw = run({"fix", "print", plain.path(), "--raw"});
+    EXPECT_EQ(raw.out, "");
+    EXPECT_EQ(raw.exit_code, 1);
+    EXPECT_THAT(raw.err, HasSubstr("1 with secrets"));
 
     auto masked = logon;
     masked.replace(masked.find("secret"), 6, "******");
@@ -169,7 +172,10 @@ TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
     const auto replayed = run({"fix", "print", log.path(), "--raw"});
     EXPECT_EQ(replayed.exit_code, 1);
     EXPECT_EQ(replayed.out, kOrder);
-    EXPECT_THAT(replayed.err, HasSubstr("1 masked"));
+    EXPECT_THAT(replayed.err, HasSubstr("1 with secrets"));
+    const auto chosen = run({"fix", "print", log.path(), "--raw", "--mask", "11"});
+    EXPECT_EQ(chosen.out, "") << "the order has a tag that was asked to be hidden";
+    EXPECT_THAT(chosen.err, HasSubstr("2 with secrets"));
 }
 
 TEST_F(FixPrint, WhatIsNoMessageIsShownWithTheReasonAndExitCodeOne) {

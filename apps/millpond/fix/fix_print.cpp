@@ -174,7 +174,7 @@ public:
         ++printed_;
         if (!message && faulty_++ == 0) first_faulty_at_ = found.at;
         if (options_->raw) {
-            if (printer_.was_masked()) {
+            if (printer_.was_masked() || printer_.has_secrets(found.bytes)) {
                 ++masked_;
             } else {
                 std::fwrite(found.bytes.data(), 1, found.bytes.size(), stdout);
@@ -203,7 +203,7 @@ public:
                              first_faulty_at_));
         }
         if (masked_ != 0) {
-            fail(fmt::format("{} masked: their bytes are not those of the wire, so --raw leaves them out", masked_));
+            fail(fmt::format("{} with secrets, which are masked or would be: --raw leaves them out", masked_));
         }
         const bool nothing = complete && printed_ == 0;
         if (nothing) {
@@ -299,7 +299,8 @@ Command fix_print_command(Arguments& fix) {
         ->allow_extra_args(false);
     command
         ->add_option("--mask", options->mask,
-                     "hide these tags too, in addition to 554, 925, 1402, 1404 and a Logon's 96")
+                     "hide these tags too, in addition to 554, 925, 1402, 1404 and a Logon's 96; --raw leaves such "
+                     "messages out")
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));
@@ -317,7 +318,7 @@ Command fix_print_command(Arguments& fix) {
     command->footer(
         "A line shows time, direction (< in, > out), session, number and type. [masked]: secrets are hidden.\n"
         "Bytes that begin like a message but are not one are printed with their offset in FILE and the reason.\n"
-        "Exit code 1: such bytes, no message at all, or masked messages with --raw.\n"
+        "Exit code 1: such bytes, no message at all, or messages with secrets, which --raw leaves out.\n"
         "Examples:\n"
         "  millpond fix print raw.log --type D,8 --from 20261121-09:30:00 --to 20261121-09:31:00\n"
         "  millpond fix print raw.log --fields --dictionary FIX44.xml --session CLIENT\n"
