@@ -1,7 +1,13 @@
 #include "fixd/drop_copy/drop_copy_settings.hpp"
 
+#include <fmt/format.h>
+
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include <millpond/fix/msg_type.hpp>
 
 #include "service/settings/key_of.hpp"
 #include "service/settings/schema.hpp"
@@ -10,15 +16,26 @@ namespace millpond::fixd {
 namespace {
 
 using settings::Key;
+using settings::Value;
 using DropCopyKey = settings::KeyOf<DropCopyConfig>;
+
+/// Session messages are each session's own.
+std::vector<std::string> copied_types_of(const Value& value) {
+    auto types = value.list();
+    for (const auto& type : types) {
+        if (fix::is_session_message(type)) value.fail("types of application messages", "'" + type + "'");
+    }
+    return types;
+}
 
 constexpr Key<DropCopyConfig> kDropCopyKeys[] = {
     DropCopyKey::text<&DropCopyConfig::target>("target", "SENDER->TARGET",
                                                "Session that gets the copies; no session that is copied."),
     DropCopyKey::list<&DropCopyConfig::sources>(
         "sources", "SENDER->TARGET+...", "Sessions whose messages are copied; * for all but those that get copies."),
-    DropCopyKey::list<&DropCopyConfig::types>(
-        "types", "MSGTYPE+...", "Message types to copy, sent or received; * for all application messages."),
+    {"types", "MSGTYPE+...", "Message types to copy, sent or received; * for all application messages.",
+     [](DropCopyConfig& c, const Value& v) { c.types = copied_types_of(v); },
+     [](const DropCopyConfig& c) { return fmt::format("{}", fmt::join(c.types, ",")); }},
     DropCopyKey::bytes<&DropCopyConfig::queue_bytes>(
         "queue_bytes", "Memory for copies that wait for the session's store, for each I/O thread; a power of two."),
 };
