@@ -253,3 +253,35 @@ test("a worker that is blocked while requests to it time out does not start them
   assert.equal(await bridge.close(), true);
   await worker.terminate();
 });
+
+test("an abort in `transfer`, or in an accessor of the body, ends the call; the handler does not start", async () => {
+  const near = new MessageSystem();
+  const far = new MessageSystem();
+  const nearEnd = new WorkerBridge(near);
+  const farEnd = new WorkerBridge(far, nearEnd.port);
+  let started = 0;
+  far.on("far/{where}", () => started++);
+  let giveUp = (_where: string): void => {};
+  nearEnd.forward("far/{where}", {
+    transfer: () => {
+      giveUp("transfer");
+      return [];
+    },
+  });
+  const body = {
+    get part() {
+      giveUp("accessor");
+      return 1;
+    },
+  };
+  for (const where of ["transfer", "accessor"]) {
+    const controller = new AbortController();
+    giveUp = (here) => {
+      if (here === where) controller.abort(new Error("given up"));
+    };
+    const sent = near.send(`far/${where}`, body, { signal: controller.signal }) as Promise<unknown>;
+    await assert.rejects(sent, /given up/);
+  }
+  assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
+  assert.equal(started, 0);
+});

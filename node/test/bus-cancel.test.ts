@@ -103,3 +103,76 @@ test("one signal for many messages and registrations is one listener, and ends a
   assert.deepEqual(warnings, []);
   assert.equal(system.pool.stats().inUse, 0);
 });
+
+test("an abort while the handler is on the stack rejects the promise that the handler returns then", async () => {
+  const given = new Error("given up");
+  for (const options of [{}, { retries: 3 }, { queue: { capacity: 2 } }]) {
+    for (const how of ["send", "request", "place"]) {
+      for (const where of ["handler", "before", "after", "error"]) {
+        const errors: unknown[] = [];
+        const system = new MessageSystem({ onError: (error) => errors.push(error) });
+        const { opened, open } = gate();
+        const controller = new AbortController();
+        const { signal } = controller;
+        let runs = 0;
+        const late = (): Promise<void> => {
+          controller.abort(given);
+          return opened;
+        };
+        system.on(
+          "a",
+          async () => {
+            runs++;
+            if (where === "handler") await late();
+            else if (where === "before") await opened;
+            return "late";
+          },
+          { ...options, middleware: [{ before: () => (where === "before" ? void late() : undefined) }] },
+        );
+        system.on("after", () => "late", { ...options, middleware: [{ after: late }] });
+        const fail = (): never => {
+          throw new Error("failed");
+        };
+        system.on("error", fail, { ...options, middleware: [{ error: late }] });
+        const path = where === "after" || where === "error" ? where : "a";
+        const send = async (): Promise<unknown> => {
+          if (how === "place") return (await system.whenReady(path)).send(1, { signal });
+          return how === "send" ? system.send(path, 1, { signal }) : system.request(path, 1, { signal });
+        };
+        await assert.rejects(send(), given, `${how} ${where} ${JSON.stringify(options)}`);
+        assert.equal(system.idle, false);
+        open();
+        assert.equal(await system.close(), true);
+        assert.deepEqual([errors, runs], [[], path === "a" ? 1 : 0]);
+        assert.equal(system.pool.stats().inUse, 0);
+      }
+    }
+  }
+});
+
+test("a handler that hangs after such an abort, or fails, leaves its sender rejected", async () => {
+  const errors: unknown[] = [];
+  const system = new MessageSystem({ onError: (error) => errors.push((error as Error).message) });
+  const controllers = [new AbortController(), new AbortController()];
+  system.on("hangs", () => {
+    controllers[0]!.abort(new Error("given up"));
+    return new Promise(() => {});
+  });
+  system.on(
+    "fails",
+    async () => {
+      controllers[1]!.abort(new Error("given up"));
+      await turn();
+      throw new Error("failed");
+    },
+    { retries: 3 },
+  );
+  const [hangs, fails] = ["hangs", "fails"].map((path, at) =>
+    system.send(path, 1, { signal: controllers[at]!.signal }),
+  ) as Promise<unknown>[];
+  await assert.rejects(hangs!, /given up/);
+  await assert.rejects(fails!, /given up/);
+  await turn();
+  await turn();
+  assert.deepEqual(errors, ["failed"]);
+});

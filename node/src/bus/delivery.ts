@@ -104,12 +104,14 @@ export class Delivery implements Envelope {
     return this.held && !this.emitted && this.promise === undefined && !this.deadline && !this.sender;
   }
 
-  /** The promise of the reply. */
+  /** The promise of the reply: rejected at once where the sender gave up while the handler was on the stack. */
   promised(): Promise<unknown> {
-    this.promise ??= new Promise<unknown>((resolve, reject) => {
+    if (this.promise !== undefined) return this.promise;
+    this.promise = new Promise<unknown>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+    if (this.given) this.reply(true, this.reason);
     return this.promise;
   }
 

@@ -194,6 +194,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     if (over !== undefined) return Promise.reject(new RemoteError(over, path));
     // Of handlers that serve a closing bridge, and after middleware that took its time.
     if (this.#full) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error); // by `transfer` or middleware
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
     return new Promise((resolve, reject) => {
@@ -207,6 +208,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
         reject(signal!.reason);
         this.#endIfDrained();
       };
+      // An accessor of the body may have aborted it.
+      if (signal?.aborted === true) return abort();
       const done = (): void => unwatchSignal(signal, abort);
       if (signal !== undefined) watchSignal(signal, abort);
       const scope = this.system._marks ? captureScope() : undefined;
