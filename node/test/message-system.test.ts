@@ -132,6 +132,45 @@ test("a handler may keep its message", async () => {
   assert.equal(system.pool.stats().inUse, 0);
 });
 
+for (const pool of ["auto", 0] as const) {
+  test(`a message that was kept is its handler's or observer's alone until that has settled; pool ${pool}`, async () => {
+    for (const where of ["synchronous", "asynchronous", "after a promise", "queued", "observer"]) {
+      const system = new MessageSystem({ pool });
+      const kept: Message[] = [];
+      const keep = (message: Message): void => {
+        kept.push(message.keep());
+        assert.throws(() => system.send(message), MessageInUseError);
+        message.body = "own";
+      };
+      const { opened, open } = gate();
+      const receive = (message: unknown): unknown => {
+        if (where === "synchronous") return keep(message as Message);
+        if (where === "after a promise") return turn().then(() => keep(message as Message));
+        keep(message as Message);
+        return opened;
+      };
+      const path = where === "after a promise" || where === "synchronous" ? where : "opened";
+      if (where === "observer") system.subscribe(path, receive);
+      else system.on(path, receive, where === "queued" ? { queue: { capacity: 9 } } : {});
+      let gone = 0;
+      const sent = where === "observer" ? system.emit(path, 1) : system.send(path, 1);
+      await turn();
+      await turn();
+      if (path === "opened") assert.throws(() => system.emit(kept[0]!), MessageInUseError, where);
+      open();
+      await sent;
+      await turn();
+      assert.equal(kept.length, 1, where);
+      assert.equal(kept[0]!.body, "own");
+      system.off(path);
+      system.on(path, () => gone++);
+      system.send(kept[0]!);
+      assert.equal(gone, 1, where);
+      assert.equal(system.pool.stats().inUse, 0);
+    }
+  });
+}
+
 test("emit counts receivers, waits for none, and hands errors to onError with the receiver's name", async () => {
   const errors: unknown[] = [];
   const system = new MessageSystem({

@@ -251,7 +251,10 @@ export class Dispatcher extends Runner {
     if (message._stamp === stamp) {
       message._stamp = stamp + 1;
       message._clear();
-    } else this.#ready = this.pool._reserve();
+    } else {
+      message._owner = CALLER;
+      this.#ready = this.pool._reserve();
+    }
   }
 
   /** A handler on the shortest way has given a promise. */
@@ -259,13 +262,12 @@ export class Dispatcher extends Runner {
     receiver.async = true;
     receiver.direct = undefined;
     receiver.version = -1;
-    const kept = message._pool === NO_POOL;
-    if (!kept) this.pool._lendReserved(message);
+    if (message._pool !== NO_POOL) this.pool._lendReserved(message);
     this.#ready = this.pool._reserve();
     receiver.shortest--;
     const delivery = this.begin(receiver, message, true, undefined, "send", undefined);
     delivery.state = RUNNING;
-    message._owner = kept ? CALLER : HANDLER;
+    message._owner = HANDLER;
     if (this.marks) this.unmark(delivery);
     this.awaitReply(delivery, outcome);
     delivery.held = false;

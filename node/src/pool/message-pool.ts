@@ -2,6 +2,7 @@ import {
   CALLER,
   countOf,
   DISCARD,
+  HANDLER,
   LAST_STAMP,
   LEASE,
   type Leased,
@@ -178,7 +179,8 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
       if (lease._slot >= 0) this._table.vacate(lease._slot, countOf(lease) + 1);
       this._look();
     }
-    lease._owner = CALLER;
+    // Until the handler or observer that keeps it has settled, nothing else may have it.
+    if (lease._owner !== CALLER) lease._owner = HANDLER;
     // Ends what a dispatcher knows of this loan, too: the stamp of the message that it holds ready has the bit.
     if (lease._stamp !== PLAIN) lease._stamp &= ~LOOK_CLOSER;
     if (lease instanceof Message) lease._leave();
