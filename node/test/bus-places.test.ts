@@ -1,7 +1,14 @@
 // Places in a queue: order, who gets them, and what ends them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MessageSystem, NoHandlerError, PlaceExpiredError, SystemClosedError } from "millpond";
+import {
+  MessagePool,
+  MessageSystem,
+  NoHandlerError,
+  PlaceExpiredError,
+  PoolExhaustedError,
+  SystemClosedError,
+} from "millpond";
 import { gate, turn } from "./support/gate.js";
 
 test("ten who wait for four places are served in order, and none is refused", async () => {
@@ -61,6 +68,20 @@ test("a place ends with its signal, its time, its release and close, and goes to
   assert.equal(await system.close(), true);
   await late;
   assert.throws(() => fourth.send(1), PlaceExpiredError);
+});
+
+test("a message that is refused at the call leaves its place held", async () => {
+  const system = new MessageSystem({ pool: new MessagePool(1, { overflow: "refuse" }) });
+  system.on("q", (message) => message.body, { queue: { capacity: 1 } });
+  const place = await system.whenReady("q");
+  const message = system.pool.acquire("other");
+  assert.throws(() => place.send(1), PoolExhaustedError);
+  system.pool.release(message);
+  assert.throws(() => place.send(1, { signal: AbortSignal.abort(new Error("given up")) }), /given up/);
+  assert.equal(place.held, true);
+  assert.equal(system.canAccept("q"), false);
+  assert.equal(await place.send(2), 2);
+  assert.equal(system.canAccept("q"), true);
 });
 
 test("a place ends with its handler, held or waited for", async () => {

@@ -51,17 +51,18 @@ export class Place<Body = unknown, Reply = unknown> {
     return this.state === RUNNING;
   }
 
-  /** Sends into the place. Throws PlaceExpiredError when it is not held any more; options that are refused leave it held. */
+  /** Sends into the place. Throws PlaceExpiredError when it is not held any more; a message that is refused at the call leaves it held. */
   send(body?: Body, options?: SendOptions): Promise<Reply> | Reply {
     if (options !== undefined) checkSendOptions(options);
+    if (options?.signal?.aborted === true && this.held) throw options.signal.reason;
     this.#use();
     const { receiver, path } = this;
     const reserved = receiver.mailbox !== undefined;
     try {
       return this.dispatcher.post(path, undefined, body, options, "send", receiver, reserved) as Promise<Reply>;
     } catch (error) {
-      // Refused before it got to the queue: the place is free again.
-      receiver.mailbox?.unreserve();
+      // Refused before it got to the queue, by the pool: the place is held again.
+      if (reserved) this.#hold();
       throw error;
     }
   }
@@ -90,6 +91,14 @@ export class Place<Body = unknown, Reply = unknown> {
   #use(): void {
     if (this.state !== RUNNING) throw new PlaceExpiredError(this.path, this.#cause);
     this.#finish(undefined);
+  }
+
+  #hold(): void {
+    const { signal, holdMs = HOLD_MS } = this.options;
+    this.state = RUNNING;
+    if (signal !== undefined) watchSignal(signal, this.#abort);
+    this.#limit(holdMs);
+    this.dispatcher.places.add(this as unknown as Place);
   }
 
   #finish(cause: unknown): void {
