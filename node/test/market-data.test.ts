@@ -87,7 +87,10 @@ test("routes get their symbol's events", async () => {
 
 test("handlers that throw or reject are counted and end nothing", async () => {
   const served = await gateway((socket) => socket.write(QUOTE + TRADE + CLEAR));
-  const system = new MessageSystem();
+  const errors: unknown[] = [];
+  const system = new MessageSystem({
+    onError: (error, path, name) => errors.push((error as Error).message, path, name),
+  });
   system.on("bbo://AAPL", () => {
     throw new Error("no quotes");
   });
@@ -97,6 +100,8 @@ test("handlers that throw or reject are counted and end nothing", async () => {
   await done;
   while (market.account().failedHandlers < 2) await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual([market.account().received, market.account().delivered, market.account().undelivered], [4, 3, 1]);
+  const reported = ["no quotes", "bbo://AAPL", "bbo://AAPL", "no trades", "trade://AAPL", "trade://AAPL"];
+  assert.deepEqual([errors, market.account().lastError], [reported, undefined]);
   served.stop();
 });
 

@@ -3,7 +3,7 @@ import { Message } from "../pool/message.js";
 import type { MessagePool } from "../pool/message-pool.js";
 import { MessageInUseError, UseAfterReleaseError } from "../pool/pool-error.js";
 import { isThenable } from "../pool/thenable.js";
-import { NoHandlerError, SystemClosedError } from "./bus-error.js";
+import { BusError, NoHandlerError, SystemClosedError } from "./bus-error.js";
 import { checkSendOptions } from "./check-options.js";
 import { type Delivery, DONE, NEW, RUNNING } from "./delivery.js";
 import type { Mode, RunnerOptions } from "./delivery-source.js";
@@ -157,6 +157,13 @@ export class Dispatcher extends Runner {
     const error = new NoHandlerError(path);
     this.reports.letter({ path, body, meta, reason: "no-handler", receiver: undefined, error });
     return error;
+  }
+
+  /** An error of the handler of `path` goes to `onError`; a refusal of the message itself has its dead letter. */
+  report(error: unknown, path: string): void {
+    const receiver = this.registry.handlerOf(path);
+    const refused = error instanceof BusError && (error.path === path || error.path === receiver?.route.template);
+    if (!refused) this.reports.error(error, path, receiver?.name ?? path);
   }
 
   /** False when user code between the send and here has aborted it, or given another message to a handler for one. */

@@ -162,6 +162,11 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     return this;
   }
 
+  /** @internal What a send to `path` has thrown or rejected with, for a sender that cannot take it. */
+  _report(error: unknown, path: string): void {
+    this.dispatcher.report(error, path);
+  }
+
   /** @internal As `on`, for messages that leave the thread while `entry` is not full. */
   _forward(template: string, handler: (message: Message) => Promise<unknown>, entry: Entry): () => void {
     const receiver = this.registry.handle("handler", template, handler as Run, {}, false);

@@ -235,7 +235,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   #emit(system: MessageSystem, path: string, event: MarketEvent): boolean {
     const failed = (error: unknown): void => {
       this.#failedHandlers++;
-      this.#lastError = String(error);
+      system._report(error, path);
     };
     try {
       if (!system.has(path)) return false;
