@@ -4,7 +4,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
-import { type HandleTrace, MarketData, type MarketEvent, type MarketQuote, MessageSystem } from "millpond";
+import {
+  type HandleTrace,
+  MarketData,
+  type MarketEvent,
+  type MarketQuote,
+  MessageSystem,
+  SettingError,
+} from "millpond";
 import { selfSigned } from "./support/certificate.js";
 import { gate, turn } from "./support/gate.js";
 
@@ -103,6 +110,27 @@ test("handlers that throw or reject are counted and end nothing", async () => {
   const reported = ["no quotes", "bbo://AAPL", "bbo://AAPL", "no trades", "trade://AAPL", "trade://AAPL"];
   assert.deepEqual([errors, market.account().lastError], [reported, undefined]);
   served.stop();
+});
+
+test("options that are out of range are refused at the call", () => {
+  const wrong = [
+    ...[Number.NaN, -1, 2 ** 31, "5", Number.POSITIVE_INFINITY].map((reconnectMs) => ({ reconnectMs })),
+    ...["AAPL", [1]].map((subscribe) => ({ subscribe })),
+    ...["x", -1, Number.NaN, new Int32Array(1)].map((wake) => ({ wake })),
+    { mode: "x" },
+    { host: 5 },
+    { token: 5 },
+    { tls: 5 },
+    { tls: null },
+    { port: undefined, url: "wss://localhost/ws", tls: true },
+    { system: {} },
+  ];
+  for (const options of wrong) {
+    assert.throws(() => new MarketData({ port: 1, ...options } as never), SettingError, JSON.stringify(options));
+  }
+  using market = new MarketData({ port: 1 });
+  assert.throws(() => market.setMode("x" as never), SettingError);
+  assert.throws(() => market.subscribe(5 as never), SettingError);
 });
 
 test("a lost connection is made again with the same requests, and reported", async () => {

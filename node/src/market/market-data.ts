@@ -1,10 +1,11 @@
 import type { ConnectionOptions } from "node:tls";
+import { checkMarketOptions, requireMode, requireSymbols } from "./check-options.js";
 import { EventBuffer, EventIterator } from "./event-buffer.js";
 import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
-import { requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
+import { requireInteger } from "../pool/pool-error.js";
 import { MarketRing } from "./market-ring.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
 import { tcpLines } from "./tcp-lines.js";
@@ -38,21 +39,6 @@ export interface MarketDataOptions {
   /** When a ring is polled; see RingWake. A timer of 1 ms by default. */
   readonly wake?: RingWake;
 }
-
-const KNOWN = [
-  "ring",
-  "host",
-  "port",
-  "url",
-  "token",
-  "tls",
-  "subscribe",
-  "mode",
-  "system",
-  "buffer",
-  "reconnectMs",
-  "wake",
-];
 
 /** received = delivered + undelivered + missedHere + waiting; what the iterator and the system both get counts once. */
 export interface MarketAccount {
@@ -104,15 +90,9 @@ export class MarketData implements AsyncIterable<MarketEvent> {
 
   /** Begins to connect. */
   constructor(options: MarketDataOptions) {
-    requireKnown("market data options", options, KNOWN);
+    checkMarketOptions(options);
     this.#options = options;
-    const { port, ring, url } = options;
-    if (port !== undefined) requireInteger("port", port, 1, 65_535);
-    if (url !== undefined && !/^wss?:\/\/[^/]/.test(url)) throw new SettingError("url", url, "ws://host:port/ws");
-    if (port !== undefined && url !== undefined) throw new SettingError("url", url, "absent where there is a port");
-    if (port === undefined && url === undefined && ring === undefined) {
-      throw new SettingError("port", port, "given, or a url, or the name of a ring");
-    }
+    const { ring } = options;
     this.#buffer = new EventBuffer(requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24));
     const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
     this.#selection = { mode: options.mode ?? "every", symbols };
@@ -130,14 +110,17 @@ export class MarketData implements AsyncIterable<MarketEvent> {
 
   /** Wants these symbols too. The first call after "everything" ends that. */
   subscribe(...symbols: readonly string[]): void {
+    requireSymbols(symbols);
     this.#feed.subscribe(symbols);
   }
 
   unsubscribe(...symbols: readonly string[]): void {
+    requireSymbols(symbols);
     this.#feed.unsubscribe(symbols);
   }
 
   setMode(mode: "every" | "conflate"): void {
+    requireMode(mode);
     this.#selection.mode = mode;
     this.#feed.setMode(mode);
   }
