@@ -111,7 +111,8 @@ TEST_F(PlantedFailure, OneOfTwoLinesThatFallsSilent) {
     }
     expect_named(
         {kGoodBut, "line: feed 'f': ", "line b (10.99.0.1:14001) is silent: losses of the other line are final"},
-        {"line", "bad", "the gateway reports for feed 'f': line b (10.99.0.1:14001) is silent", "interface_b"});
+        {"line", "bad", "the gateway reports for feed 'f': line b (10.99.0.1:14001) is silent",
+         "Check the silent line's group"});
 }
 
 TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
@@ -152,7 +153,7 @@ TEST_F(PlantedFailure, Gaps) {
     const auto gateway = start_gateway();
     const auto sender = send(kHost, "quotes", {"--drop", "0.2"});
     expect_named({kGoodBut, "gap: feed 'f': ", "sequence numbers are missing"},
-                 {"gap", "bad", "the gateway reports for feed 'f': ", "check the sender and the network"});
+                 {"gap", "bad", "the gateway reports for feed 'f': ", "then at the sender and the network"});
 }
 
 TEST_F(PlantedFailure, AHaltedInstrumentIsNoFaultAndIsNamed) {
