@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <sys/stat.h>
 
@@ -18,5 +19,10 @@ struct RegularFile {
 
 /// Throws what read_regular_file throws where the file cannot be opened or is not a regular one.
 void require_regular_file(const std::string& path);
+
+/// Replaces the file by one with this text, and the same owner and permissions; creates it with `mode` if there is
+/// none. On the disk when it returns: a process that dies meanwhile leaves the former file, and perhaps one at
+/// PATH.new. Throws std::runtime_error with the step and the reason.
+void replace_regular_file(const std::string& path, std::string_view text, mode_t mode);
 
 }  // namespace millpond::service

@@ -61,15 +61,6 @@ std::string text_of(const std::string& path) {
     throw ConfigError(fmt::format("user file '{}': any user may read or write it; run: chmod o-rw '{}'", path, path));
 }
 
-void write_all(int file, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const auto written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) fail("write");
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
 /// The file, locked: other processes that change it wait for this one. The wait is bounded, because every process that
 /// may read the file can lock it.
 core::Descriptor locked(const std::string& path) {
@@ -87,28 +78,6 @@ core::Descriptor locked(const std::string& path) {
         std::this_thread::sleep_for(kLockEvery);
     }
     throw std::runtime_error("another process keeps it locked");
-}
-
-/// Replaces the file at `path` by one with this text, and the same owner and permissions.
-void replace_file(const std::string& path, std::string_view text) {
-    struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0) fail("stat");
-    const auto next = path + ".new";
-    ::unlink(next.c_str());
-    try {
-        const core::Descriptor file{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-        if (!file) fail("create '" + next + "'");
-        write_all(file.get(), text);
-        // Users that could read the old file can read the new one. The owner is kept if we are allowed to.
-        if (::fchown(file.get(), facts.st_uid, facts.st_gid) != 0 && errno != EPERM) fail("owner");
-        if (::fchmod(file.get(), facts.st_mode & 07777U) != 0) fail("permissions");
-        if (::fsync(file.get()) != 0) fail("fsync");
-        if (::rename(next.c_str(), path.c_str()) != 0) fail("rename");
-    } catch (...) {
-        ::unlink(next.c_str());
-        throw;
-    }
-    core::sync_folder_of(path);
 }
 
 std::string_view name_in(std::string_view line) { return line.substr(0, line.find(':')); }
@@ -158,7 +127,7 @@ void write_line(const std::string& path, std::string_view name, const PasswordHa
             found = found || is_ours;
             next += is_ours ? ours : fmt::format("{}\n", line);
         });
-        replace_file(file, found ? next : next + ours);
+        service::replace_regular_file(file, found ? next : next + ours, 0600);
     } catch (const ConfigError&) {
         throw;
     } catch (const std::exception& error) {

@@ -76,7 +76,7 @@ TEST_F(DisabledSessionsTest, AReloadThatEnablesOrRemovesItTakesItOffTheList) {
 
 TEST_F(DisabledSessionsTest, AListThatCannotBeWrittenIsAnErrorAndTheSessionIsDisabledAllTheSame) {
     RunningEngine engine{toml(kOne)};
-    std::filesystem::create_directory(state() + "/disabled.next");
+    std::filesystem::create_directory(state() + "/disabled.new");
     EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
     ASSERT_TRUE(comes_true([&] { return !engine.status("ONE").enabled; }));
     EXPECT_THAT(engine.said(), HasSubstr("a restart may forget that sessions are disabled"));
