@@ -49,8 +49,7 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
         {"superseded", error, "Another machine has taken over the session: it does not run here.",
          "With [standby] this engine becomes the other one's standby in a moment. Without, restart it with that table, "
-         "or "
-         "take the session back by `promote --force`."},
+         "or take the session back by `promote --force`."},
         {"standby_stopped", error, "The session has stopped: its standby is lost, or was never there.",
          "The text says why. Bring the standby back; `on_standby_loss = \"continue\"` and a reload run it without."},
         {"standby_lost", warning, "The session goes on without its standby.",

@@ -47,8 +47,8 @@ public:
         SessionRecords* records;
         Authenticator* authenticator;
         DisabledSessions* disabled;  ///< By operators.
-        engine::ReplicaServer* replicas{
-            nullptr};  ///< Holds the sessions' stores until they are promoted. Null: they run.
+        /// Holds the sessions' stores until they are promoted. Null: they run.
+        engine::ReplicaServer* replicas{nullptr};
         /// A session was taken away: who keeps its handle lets go of it, so that its store can be opened again.
         std::function<void(const engine::SessionHandle&)> removed{};
     };

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "fixd/check_key.hpp"
 #include "fixd/sessions/host_text.hpp"
 #include "service/settings/key_of.hpp"
 #include "service/settings/toml.hpp"
@@ -79,10 +79,8 @@ Section read(const Value& table, std::string_view name, const Key<Section> (&key
     return section;
 }
 
-void check_files(const StandbyTls& tls, const service::TokenSource& token, const std::string& user) {
-    if (tls.certificate.empty() != tls.key.empty()) {
-        throw ConfigError(fmt::format("{}: 'tls_certificate' and 'tls_key' belong together", user));
-    }
+void check_secrets(const TlsFiles& tls, const service::TokenSource& token, const std::string& user) {
+    check_tls(tls, user);
     if (!token.file.empty() && !token.environment.empty()) {
         throw ConfigError(fmt::format("{}: either 'token_file' or 'token_env'", user));
     }
@@ -112,12 +110,8 @@ std::vector<settings::KeyText> standby_config_texts() {
 void check(const StandbySettings& standby, const std::string& user) {
     const auto table = fmt::format("{}: [session.standby]", user);
     if (standby.address.empty()) throw ConfigError(fmt::format("{}: key 'address' is missing", table));
-    try {
-        static_cast<void>(host_of(standby.address));
-    } catch (const std::invalid_argument& error) {
-        throw ConfigError(fmt::format("{}: key 'address': {}", table, error.what()));
-    }
-    check_files(standby.tls, standby.token, table);
+    check_key(table, "address", [&] { static_cast<void>(host_of(standby.address)); });
+    check_secrets(standby.tls, standby.token, table);
 }
 
 void check(const StandbyConfig& standby) {
@@ -127,7 +121,7 @@ void check(const StandbyConfig& standby) {
         throw ConfigError(
             fmt::format("{}: key 'tls_certificate' is missing: a standby has no plain connections", table));
     }
-    check_files(standby.tls, standby.token, table);
+    check_secrets(standby.tls, standby.token, table);
     if (standby.tls.authorities.empty() && standby.token.empty()) {
         throw ConfigError(
             fmt::format("{}: any program could write into the stores: it needs 'tls_authorities', 'token_file' or "
@@ -135,13 +129,7 @@ void check(const StandbyConfig& standby) {
                         table));
     }
     engine::AllowList list;
-    for (const auto& range : standby.allow) {
-        try {
-            list.add(range);
-        } catch (const std::invalid_argument& error) {
-            throw ConfigError(fmt::format("{}: key 'allow': {}", table, error.what()));
-        }
-    }
+    for (const auto& range : standby.allow) check_key(table, "allow", [&] { list.add(range); });
 }
 
 engine::StandbyOptions standby_options(const StandbySettings& standby) {
@@ -150,20 +138,14 @@ engine::StandbyOptions standby_options(const StandbySettings& standby) {
             .mode = standby.mode,
             .on_loss = standby.on_loss,
             .timeout = std::chrono::milliseconds{standby.timeout_ms},
-            .tls = engine::TlsOptions{.certificate = standby.tls.certificate,
-                                      .key = standby.tls.key,
-                                      .authorities = standby.tls.authorities,
-                                      .server_name = standby.tls.server_name},
+            .tls = tls_options(standby.tls),
             .token = service::read_secret(standby.token, "token of [session.standby]")};
 }
 
 engine::ReplicaServer::Options replica_options(const StandbyConfig& standby) {
-    engine::ReplicaServer::Options options{.address = standby.listen.host(),
-                                           .port = standby.listen.port(),
-                                           .tls = engine::TlsOptions{.certificate = standby.tls.certificate,
-                                                                     .key = standby.tls.key,
-                                                                     .authorities = standby.tls.authorities,
-                                                                     .verify_peer = !standby.tls.authorities.empty()}};
+    engine::ReplicaServer::Options options{
+        .address = standby.listen.host(), .port = standby.listen.port(), .tls = tls_options(standby.tls)};
+    options.tls->verify_peer = !standby.tls.authorities.empty();
     for (const auto& range : standby.allow) options.allowed.add(range);
     if (!standby.token.empty()) {
         options.admits = [token = std::make_shared<service::Token>(standby.token)](std::string_view shown) {

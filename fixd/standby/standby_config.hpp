@@ -9,20 +9,12 @@
 #include <millpond/engine/standby.hpp>
 #include <millpond/net/socket_address.hpp>
 
+#include "fixd/tls_files.hpp"
 #include "service/settings/schema.hpp"
 #include "service/token.hpp"
 
 /// Settings of `[session.standby]` and `[standby]`.
 namespace millpond::fixd {
-
-/// PEM files of one side. Each side verifies the other's certificate by `authorities`.
-struct StandbyTls {
-    std::string certificate{};
-    std::string key{};
-    std::string authorities{};
-    std::string server_name{};
-    friend bool operator==(const StandbyTls&, const StandbyTls&) = default;
-};
 
 /// Where a copy of the session's store is kept: `[session.standby]`.
 struct StandbySettings {
@@ -30,7 +22,7 @@ struct StandbySettings {
     engine::StandbyMode mode{engine::StandbyMode::received};
     engine::OnStandbyLoss on_loss{engine::OnStandbyLoss::stop};
     std::uint64_t timeout_ms{2'000};
-    StandbyTls tls{};
+    TlsFiles tls{};
     service::TokenSource token{};
     friend bool operator==(const StandbySettings&, const StandbySettings&) = default;
 };
@@ -39,7 +31,7 @@ struct StandbySettings {
 struct StandbyConfig {
     net::SocketAddress listen{};  ///< Empty: not a standby.
     std::vector<std::string> allow{};
-    StandbyTls tls{};
+    TlsFiles tls{};  ///< With authorities, primaries need certificates.
     service::TokenSource token{};
     friend bool operator==(const StandbyConfig&, const StandbyConfig&) = default;
 };

@@ -66,7 +66,8 @@ TEST(FixStandbyConfig, WhatWouldBeOpenOrCannotWorkIsRefused) {
     EXPECT_THAT(error_of("[standby]\ntoken_env = 'T'\n" + session), HasSubstr("[standby]: key 'listen' is missing"));
     EXPECT_THAT(error_of(session + "[session.standby]\n"), HasSubstr("key 'address' is missing"));
     EXPECT_THAT(error_of(session + "[session.standby]\naddress = 'nowhere'\n"), HasSubstr("key 'address'"));
-    EXPECT_THAT(error_of(session + kStandby + "tls_key = 'k'\n"), HasSubstr("belong together"));
+    EXPECT_THAT(error_of(session + kStandby + "tls_key = 'k'\n"),
+                HasSubstr("'tls_certificate' is required with 'tls_key'"));
     EXPECT_THAT(error_of(session + kStandby + "mode = 'sometimes'\n"), HasSubstr("one of none, received"));
     EXPECT_THAT(error_of(session + kStandby + "on_loss = 'stop'\n"), HasSubstr("on_loss"));
     EXPECT_THAT(error_of(session + kStandby + "timeout_ms = 1\n"), HasSubstr("timeout_ms"));
