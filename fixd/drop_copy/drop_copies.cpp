@@ -116,6 +116,11 @@ std::vector<std::string> DropCopies::finish(const Entries& former) {
 }
 
 void DropCopies::say_recovered(const Entry& entry) const {
+    for (const auto& error : entry.copy->unusable()) {
+        log_->say(service::Severity::error, entry.config.target + ".drop copy unusable " + error,
+                  fmt::format("drop copy to {}: copies of an earlier run may wait in a file that cannot be used: {}",
+                              entry.config.target, error));
+    }
     const auto recovered = entry.copy->status().recovered;
     if (recovered == 0) return;
     log_->say(service::Severity::warning, entry.config.target + ".drop copy recovered",

@@ -33,22 +33,24 @@ CopyQueue::CopyQueue(const std::filesystem::path& file, std::size_t bytes, std::
     std::memcpy(region_.data(), &kMagic, sizeof kMagic);
 }
 
-std::unique_ptr<CopyQueue> CopyQueue::left_in(const std::filesystem::path& file) {
+std::expected<std::unique_ptr<CopyQueue>, std::string> CopyQueue::left_in(const std::filesystem::path& file) {
     try {
         auto region = memory::Region::open_file(file, memory::Access::writable, {.prefault = true, .own = true});
         if (!region.try_lock_exclusive()) return nullptr;
-        if (magic_of(region) != kMagic) {
+        const auto magic = magic_of(region);
+        if (magic == 0) {
             std::error_code stays;
-            if (magic_of(region) == 0) std::filesystem::remove(file, stays);  // its process died while it was made
+            std::filesystem::remove(file, stays);  // its process died while it was made
             return nullptr;
         }
+        if (magic != kMagic) return std::unexpected("'" + file.string() + "' is no queue of copies");
         auto left = std::unique_ptr<CopyQueue>{new CopyQueue{std::move(region)}};
         left->may_be_there_ = true;
         return left;
-    } catch (const memory::RegionError&) {
-        return nullptr;
-    } catch (const std::invalid_argument&) {
-        return nullptr;  // of another size than a ring has
+    } catch (const memory::RegionError& error) {
+        return std::unexpected(error.what());
+    } catch (const std::invalid_argument& error) {  // of another size than a ring has
+        return std::unexpected("'" + file.string() + "': " + error.what());
     }
 }
 

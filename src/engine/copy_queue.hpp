@@ -2,14 +2,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <millpond/engine/wire_tap.hpp>
+#include <millpond/fix/application_version.hpp>
 #include <millpond/memory/region.hpp>
 #include <millpond/queue/record_ring.hpp>
 
 namespace millpond::engine {
+
+/// In front of each message in the ring.
+struct CopyHead {
+    Direction direction;
+    fix::ApplicationVersion version;
+};
 
 /// Copies on their way to a drop copy's session: a ring in memory, or in a file that outlives the process.
 ///
@@ -24,8 +34,10 @@ public:
     explicit CopyQueue(std::size_t bytes);
     /// In a new file. bytes: a page or more. Throws memory::RegionError.
     CopyQueue(const std::filesystem::path& file, std::size_t bytes, std::uint32_t file_mode);
-    /// The queue that another process, or an earlier one, left there. Null: it is in use, or no queue.
-    [[nodiscard]] static std::unique_ptr<CopyQueue> left_in(const std::filesystem::path& file);
+    /// The queue that another process, or an earlier one, left there. Null: it is in use, or was never finished. An
+    /// error says why it cannot be used; the file stays.
+    [[nodiscard]] static std::expected<std::unique_ptr<CopyQueue>, std::string> left_in(
+        const std::filesystem::path& file);
     /// An empty queue's file is removed, and with `discard` any.
     ~CopyQueue();
     CopyQueue(const CopyQueue&) = delete;

@@ -82,6 +82,9 @@ public:
     void detach() noexcept;
     [[nodiscard]] bool is_attached() const noexcept { return io_.load(std::memory_order_relaxed) != nullptr; }
 
+    /// Files of that name that cannot be used, as they were found last, with the reason. They stay. On the thread of
+    /// attach.
+    [[nodiscard]] const std::vector<std::string>& unusable() const noexcept { return unusable_; }
     /// What waits is lost, in files too.
     void discard() noexcept;
     [[nodiscard]] bool is_in_file() const noexcept { return !options_.file.empty(); }
@@ -132,6 +135,7 @@ private:
     std::vector<std::unique_ptr<Producer>> producers_;
     mutable std::mutex left_lock_;                  // of the list, which changes while there is no pump only
     std::vector<std::unique_ptr<CopyQueue>> left_;  // by earlier processes, the oldest first
+    std::vector<std::string> unusable_;
     core::Tally recovered_;
     Counters counters_;
     std::uint64_t last_unsent_{0};            // the newest number of those; of the target's thread

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -332,6 +333,24 @@ TEST_F(FixDropCopy, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
     for (const auto& entry : std::filesystem::directory_iterator{folder_}) {
         EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("copies"))) << "empty queues leave no file";
     }
+}
+
+TEST_F(FixDropCopy, AQueueThatCannotBeUsedIsNamedAndStays) {
+    const auto file = (folder_ / "risk.store.copies").string();
+    std::ofstream{file + ".3"} << std::string(8192, 'x');
+    std::filesystem::create_directory(file + ".5");
+    {
+        RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
+                            filling()};
+        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.3' is no queue of copies"));
+        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.5"));
+        RawClient a{house.port()};
+        a.send(logon(1, "A") + order(2, "A", "o2"));
+        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 1; }));
+    }
+    EXPECT_EQ(std::filesystem::file_size(file + ".3"), 8192U);
+    EXPECT_TRUE(std::filesystem::exists(file + ".5"));
+    EXPECT_FALSE(std::filesystem::exists(file + ".6")) << "the engine's own queue was empty";
 }
 
 TEST_F(FixDropCopy, CopiesOfAClosedScheduleWaitForTheNextEngineAndGoWithTheirDropCopy) {

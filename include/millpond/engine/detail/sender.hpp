@@ -42,8 +42,7 @@ protected:
 /// urgent, has it encoded into the session's store, follows it until the socket has it.
 ///
 /// Threads: close, count_refused, refused and closed on any; the counters and histograms may be read on any; the rest
-/// on
-///          the I/O thread.
+///          on the I/O thread.
 /// Memory:  one entry for each message in flight, and four histograms, taken in the constructor.
 class Sender {
 public:
