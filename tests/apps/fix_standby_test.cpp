@@ -241,7 +241,7 @@ protected:
         ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"attached\""); })) << b_->ask("list");
         send_orders(20);
         ASSERT_THAT(a_->promote(), HasSubstr("{\"done\":true,"));
-        ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"superseded\""); })) << b_->ask("list");
+        ASSERT_TRUE(comes_true([&] { return b_->lists("\"role\":\"standby\""); })) << b_->ask("list");
         b_->stop();
         b_->start();
         ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"attached\""); })) << a_->ask("list");

@@ -146,18 +146,18 @@ Outcome PlantedNetwork::ask_doctor(const std::string& patience) const {
     return run({"doctor", "--config", config_, "--feed", "f", "--seconds", patience, "--format", "json"});
 }
 
-std::string PlantedNetwork::page_with(const std::string& path, const std::string& text) {
+std::string PlantedNetwork::health_with(const std::string& text) {
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
     std::string shown;
     while (shown.find(text) == std::string::npos && core::monotonic_nanos() < deadline) {
-        shown = page_of(kHealthPort, path);
+        shown = page_of(kHealthPort, "/health");
         usleep(kPauseUs);
     }
     return shown;
 }
 
-void PlantedNetwork::wait_for_datagrams() {
-    const std::regex some{R"(\nmillpond_feed_packets_total\{[^}]*\} [1-9])"};
+void PlantedNetwork::wait_for_count(const std::string& metric) {
+    const std::regex some{"\n" + metric + " [1-9]"};
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
     while (!std::regex_search(page_of(kHealthPort, "/metrics"), some)) {
         ASSERT_LT(core::monotonic_nanos(), deadline);

@@ -51,11 +51,11 @@ protected:
 
     /// What the doctor says of the feed, as JSON. patience: how long it looks when the answer is not clear before.
     [[nodiscard]] Outcome ask_doctor(const std::string& patience) const;
-    /// Waits until the gateway's page shows the text; gives what it shows.
-    static std::string page_with(const std::string& path, const std::string& text);
-    static std::string health_with(const std::string& text) { return page_with("/health", text); }
-    /// Waits until the gateway has received something.
-    static void wait_for_datagrams();
+    /// Waits until the gateway's health shows the text; gives what it shows.
+    static std::string health_with(const std::string& text);
+    /// Waits until the gateway counts something; metric: a regular expression of its name and labels.
+    static void wait_for_count(const std::string& metric);
+    static void wait_for_datagrams() { wait_for_count(R"(millpond_feed_packets_total\{[^}]*\})"); }
     [[nodiscard]] const std::string& config() const { return config_; }
     [[nodiscard]] net::test::NetworkPair& pair() const { return *pair_; }
 
