@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/net/pcap_reader.hpp>
@@ -10,6 +11,10 @@
 
 namespace millpond::python {
 namespace {
+
+/// Decoders that call on_fault for each message that was not applied.
+template <class Decoder>
+concept NamesFaults = Decoder::kNamesFaults;
 
 /// The datagrams of a capture, those to each address with a decoder, which is a channel.
 template <class Decoder>
@@ -75,11 +80,9 @@ private:
     };
 
     [[nodiscard]] static typename Decoder::Options decoder_options(const Options& options) {
-        if constexpr (std::is_same_v<Decoder, feed::ItchDecoder>) {
-            return itch_options(options);
-        } else {
-            return {};
-        }
+        typename Decoder::Options made;
+        if constexpr (requires { made.order_books; }) made.order_books = books_for(options);
+        return made;
     }
     [[nodiscard]] Channel* channel_of(const net::SocketAddress& address) {
         for (auto& channel : channels_) {
@@ -113,7 +116,7 @@ private:
     }
     /// Messages that were not applied and for which on_fault is not called.
     [[nodiscard]] static std::uint64_t unapplied(const Decoder& decoder) noexcept {
-        if constexpr (std::is_same_v<Decoder, feed::ItchDecoder>) {
+        if constexpr (NamesFaults<Decoder>) {
             return 0;
         } else {
             const auto& counters = decoder.counters();

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <millpond/feed/instrument_table.hpp>
-#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/order_books.hpp>
 
 #include "itch_fault.hpp"
 #include "source.hpp"
@@ -36,14 +36,14 @@ public:
 protected:
     /// Room for 20,000 stocks, and for orders and levels that grows with those that are there at once, to 2^23 orders:
     /// the memory does not depend on the file's size. A small file, compressed or not, names fewer stocks.
-    [[nodiscard]] static feed::ItchDecoder::Options itch_options(const Options& options) {
+    [[nodiscard]] static feed::OrderBooks::Options books_for(const Options& options) {
         constexpr std::uint64_t kLeastBooks = 64;
-        feed::ItchDecoder::Options itch;
-        itch.order_books.books = std::clamp<std::uint64_t>(options.bytes, kLeastBooks, kMostStocks);
-        itch.order_books.orders = 4'096;
-        itch.order_books.level_chunks = 128;
-        itch.order_books.growth = kMostOrders / itch.order_books.orders;
-        return itch;
+        feed::OrderBooks::Options books;
+        books.books = std::clamp<std::uint64_t>(options.bytes, kLeastBooks, kMostStocks);
+        books.orders = 4'096;
+        books.level_chunks = 128;
+        books.growth = kMostOrders / books.orders;
+        return books;
     }
     template <class Decoder>
     static void add_counts(Counts& counts, const Decoder& decoder) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "feed_source.hpp"
@@ -21,7 +22,7 @@ public:
         : FeedSource(options),
           path_(options.path),
           reader_(options.path),
-          decoder_(instruments_, itch_options(options), page_resource()) {
+          decoder_(instruments_, {.order_books = books_for(options)}, page_resource()) {
         decoder_.set_midnight(options.midnight_utc_ns);
         decoder_.begin_complete();
     }

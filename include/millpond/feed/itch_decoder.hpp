@@ -52,6 +52,8 @@ public:
         Venue venue{"XNAS"};
         OrderBooks::Options order_books{};
     };
+    /// The handler's on_fault is called, if it has one.
+    static constexpr bool kNamesFaults = true;
 
     ItchDecoder(InstrumentTable& instruments, const Options& options,
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource())
