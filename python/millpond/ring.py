@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -120,8 +120,7 @@ class Ring:
     @property
     def account(self) -> Account:
         """published = delivered + filtered + missed + queued. Events of symbols not requested are filtered."""
-        account: Account = self._ring.account()
-        return account
+        return cast(Account, self._ring.account())
 
     @property
     def writer_pid(self) -> int:

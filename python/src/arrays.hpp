@@ -26,8 +26,10 @@ ByteArray to_bytes(std::vector<Row, Allocator>&& rows) {
     return ByteArray{data, {size}, owner};
 }
 
+using ByteArrays = nanobind::typed<nanobind::list, ByteArray>;
+
 /// A batch as a list of byte arrays, in the order of TableKind.
-inline nanobind::list to_arrays(Rows&& rows) {
+inline ByteArrays to_arrays(Rows&& rows) {
     nanobind::list arrays;
     rows.visit([&](TableKind, auto& table) { arrays.append(to_bytes(std::move(table))); });
     return arrays;

@@ -1,10 +1,13 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -105,13 +108,16 @@ nb::object arrow_stream(std::shared_ptr<OpenedScan> scan, std::size_t table, std
     return arrow_capsule(TableBatches{ScanTables{std::move(scan), {table}, max_rows}});
 }
 
-nb::tuple part_of(TableColumns& table, std::vector<ArrowColumn> columns, std::size_t rows) {
+using NumberedPart = nb::typed<nb::tuple, std::size_t, TablePart>;
+using PartList = nb::typed<nb::list, NumberedPart>;
+
+NumberedPart part_of(TableColumns& table, std::vector<ArrowColumn> columns, std::size_t rows) {
     return nb::make_tuple(static_cast<std::size_t>(table.kind()),
                           std::make_shared<TablePart>(table.empty(), std::move(columns), rows));
 }
 
 /// (table, no rows) of each table.
-nb::list empty_parts(ScanTables& tables) {
+PartList empty_parts(ScanTables& tables) {
     const InUse guard{tables.scan().in_use()};
     nb::list parts;
     for (auto& table : tables.tables()) parts.append(part_of(table, {}, 0));
@@ -120,10 +126,10 @@ nb::list empty_parts(ScanTables& tables) {
 
 /// (table, its newest rows) of the tables that are full, at the end of all that have rows; None behind that. Takes a
 /// bounded time, in which there may be none.
-nb::object read_parts(ScanTables& tables) {
+std::optional<PartList> read_parts(ScanTables& tables) {
     constexpr std::size_t kMost = 131'072;
     const InUse guard{tables.scan().in_use()};
-    if (tables.scan().ended()) return nb::none();
+    if (tables.scan().ended()) return std::nullopt;
     {
         const nb::gil_scoped_release unlocked;
         tables.read(kMost);
@@ -134,7 +140,7 @@ nb::object read_parts(ScanTables& tables) {
         const auto rows = table.rows();
         parts.append(part_of(table, table.take(), rows));
     }
-    return parts;
+    return PartList{parts};
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::shared_ptr<OpenedLog> open(const std::string& path,
     return std::shared_ptr<OpenedLog>(new OpenedLog{.log = FixLog{options}});
 }
 
-nb::dict report(OpenedLog& opened) {
+nb::typed<nb::dict, nb::str, nb::any> report(OpenedLog& opened) {
     const InUse guard{opened.in_use};
     const auto& from = opened.log.counts();
     nb::dict counts;

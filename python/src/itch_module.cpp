@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "check_signals.hpp"
 #include "in_use.hpp"
 #include "itch_rows.hpp"
+#include "name_list.hpp"
 #include "parts.hpp"
 #include "report.hpp"
 
@@ -51,29 +53,26 @@ std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path,
 }
 
 /// The bytes of a batch's rows; None at the end.
-nb::object read(ItchRows& file, std::size_t max_rows) {
+std::optional<ByteArray> read(ItchRows& file, std::size_t max_rows) {
     const InUse guard{file.in_use()};
     std::vector<std::byte> rows;
     {
         const nb::gil_scoped_release unlocked;
         rows = file.read(max_rows, &check_signals);
     }
-    if (rows.empty() && file.ended()) return nb::none();
-    return nb::cast(to_bytes(std::move(rows)));
+    if (rows.empty() && file.ended()) return std::nullopt;
+    return to_bytes(std::move(rows));
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-nb::list names(ItchRows& file, std::size_t first) {
+NameList names(ItchRows& file, std::size_t first) {
     const InUse guard{file.in_use()};
-    nb::list all;
-    for (auto id = first; id < file.names().size(); ++id) {
-        const auto& symbol = file.names()[id];
-        all.append(nb::make_tuple(nb::bytes("XNAS"), nb::bytes(symbol.data(), symbol.size())));
-    }
-    return all;
+    return name_list(first, file.names().size(), [&](std::size_t id) {
+        return std::pair<std::string_view, std::string_view>{"XNAS", file.names()[id]};
+    });
 }
 
-nb::dict report(ItchRows& file) {
+ReportDict report(ItchRows& file) {
     const InUse guard{file.in_use()};
     return to_report(file.counts(), file.messages().errors(), file.outside(), file.ended());
 }

@@ -25,7 +25,7 @@ const char* format_of(ColumnKind kind, bool mantissa) noexcept {
 }
 
 /// (name, what numpy.dtype takes) of each table.
-nb::list describe_tables(bool mantissa) {
+nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::any>> describe_tables(bool mantissa) {
     nb::list all;
     for (const auto& table : tables()) {
         nb::list names;

@@ -8,9 +8,10 @@
 
 namespace millpond::python {
 
+using ReportDict = nanobind::typed<nanobind::dict, nanobind::str, nanobind::any>;
+
 /// What was met in a file, up to where it was read, as Python gets it.
-inline nanobind::dict to_report(const Source::Counts& counts, const ErrorList& errors, std::uint64_t outside,
-                                bool ended) {
+inline ReportDict to_report(const Source::Counts& counts, const ErrorList& errors, std::uint64_t outside, bool ended) {
     nanobind::dict named;
     for (const auto& [name, count] : counts) named[name.c_str()] = count;
     nanobind::list texts;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millpond/market/ring_error.hpp>
@@ -16,6 +18,7 @@
 #include "check_signals.hpp"
 #include "in_use.hpp"
 #include "live_ring.hpp"
+#include "name_list.hpp"
 #include "parts.hpp"
 
 namespace nb = nanobind;
@@ -42,7 +45,8 @@ void open(LiveRing* place, const std::string& name, const std::optional<std::vec
     new (place) LiveRing(options, symbols, mantissa);
 }
 
-nb::tuple poll(LiveRing& ring, std::size_t max_rows, std::optional<std::int64_t> timeout_ns) {
+nb::typed<nb::tuple, ByteArrays, std::uint64_t, nb::str, bool, bool> poll(LiveRing& ring, std::size_t max_rows,
+                                                                          std::optional<std::int64_t> timeout_ns) {
     const InUse guard{ring.in_use()};
     LiveRing::Batch batch;
     {
@@ -54,7 +58,7 @@ nb::tuple poll(LiveRing& ring, std::size_t max_rows, std::optional<std::int64_t>
 }
 
 /// Quotes and states of the instruments that are wanted and have one, as two tables' rows.
-nb::tuple board(LiveRing& ring) {
+nb::typed<nb::tuple, ByteArray, ByteArray> board(LiveRing& ring) {
     const InUse guard{ring.in_use()};
     Collector collector{ring.collecting()};
     {
@@ -74,18 +78,15 @@ nb::tuple board(LiveRing& ring) {
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-nb::list names(LiveRing& ring, std::uint32_t first) {
-    nb::list all;
-    for (auto id = first; id < ring.reader().instruments(); ++id) {
-        const auto* named = ring.reader().instrument(id);
-        const auto text = [](std::string_view view) { return nb::bytes(view.data(), view.size()); };
-        all.append(named == nullptr ? nb::make_tuple(text(""), text(""))
-                                    : nb::make_tuple(text(named->venue.view()), text(named->symbol.view())));
-    }
-    return all;
+NameList names(LiveRing& ring, std::uint32_t first) {
+    return name_list(first, ring.reader().instruments(), [&](std::size_t id) {
+        using Texts = std::pair<std::string_view, std::string_view>;
+        const auto* named = ring.reader().instrument(static_cast<feed::InstrumentId>(id));
+        return named == nullptr ? Texts{} : Texts{named->venue.view(), named->symbol.view()};
+    });
 }
 
-nb::dict account(LiveRing& ring) {
+nb::typed<nb::dict, nb::str, std::uint64_t> account(LiveRing& ring) {
     const InUse guard{ring.in_use()};
     const auto sum = ring.account();
     nb::dict all;

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <millpond/net/file_begin.hpp>
@@ -21,6 +22,7 @@
 #include "check_signals.hpp"
 #include "file_kind.hpp"
 #include "in_use.hpp"
+#include "name_list.hpp"
 #include "opened_scan.hpp"
 #include "parts.hpp"
 #include "report.hpp"
@@ -66,7 +68,7 @@ std::string file_kind_of(const std::string& path) {
 }
 
 /// (format, UTC nanoseconds of the first datagram, None when there is none).
-nb::tuple look_at_capture_of(const std::string& path) {
+nb::typed<nb::tuple, nb::str, std::optional<std::int64_t>> look_at_capture_of(const std::string& path) {
     CaptureLook look;
     {
         const nb::gil_scoped_release unlocked;
@@ -76,30 +78,27 @@ nb::tuple look_at_capture_of(const std::string& path) {
 }
 
 /// A batch's arrays; None at the end.
-nb::object read(OpenedScan& scan, std::size_t max_rows) {
+std::optional<ByteArrays> read(OpenedScan& scan, std::size_t max_rows) {
     const InUse guard{scan.in_use()};
     Rows rows;
     {
         const nb::gil_scoped_release unlocked;
         rows = scan.read(max_rows, &check_signals);
     }
-    if (rows.size() == 0 && scan.ended()) return nb::none();
+    if (rows.size() == 0 && scan.ended()) return std::nullopt;
     return to_arrays(std::move(rows));
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-nb::list names(OpenedScan& scan, std::size_t first) {
+NameList names(OpenedScan& scan, std::size_t first) {
     const InUse guard{scan.in_use()};
-    nb::list all;
-    const auto text = [](std::string_view view) { return nb::bytes(view.data(), view.size()); };
-    for (auto id = first; id < scan.source().instruments(); ++id) {
+    return name_list(first, scan.source().instruments(), [&](std::size_t id) {
         const auto named = scan.source().instrument(static_cast<feed::InstrumentId>(id));
-        all.append(nb::make_tuple(text(named.venue.view()), text(named.symbol.view())));
-    }
-    return all;
+        return std::pair{std::string{named.venue.view()}, std::string{named.symbol.view()}};
+    });
 }
 
-nb::dict report(OpenedScan& scan) {
+ReportDict report(OpenedScan& scan) {
     const InUse guard{scan.in_use()};
     const auto& source = scan.source();
     return to_report(source.counts(), source.errors(), scan.collector().outside(), scan.ended());
