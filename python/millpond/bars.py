@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import checked_text
 from .tables import mask_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ DTYPE = np.dtype(
 
 
 def interval_ns(interval: str) -> int:
-    found = re.fullmatch(r"(\d+)(ns|us|ms|s|m|h|d)", interval)
+    found = re.fullmatch(r"([0-9]+)(ns|us|ms|s|m|h|d)", checked_text("interval", interval))
     if found is None or int(found[1]) == 0:
         raise ValueError(f"interval: found {interval!r}, must be a number and one of {', '.join(_UNITS)}, such as 1s")
     nanos = int(found[1]) * _UNITS[found[2]]

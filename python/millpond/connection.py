@@ -9,18 +9,19 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from . import web_socket
+from .arguments import checked_rows, checked_symbols, checked_text, nanos
 from .batch import Batch, Rows, is_mantissa
 from .batches import Batches
 from .errors import Disconnected
 from .lines import BadLine, LineReader
 from .names import Names, NameTable
-from .ring import checked_rows, checked_symbols, nanos
 
 _CHUNK = 1 << 18
 _LONGEST_LINE = 1 << 20
+_LONGEST_WAIT = 86_400.0  # seconds: poll takes no more than 24 days
 _PORTS = {"tcp": 9100, "ws": 9465, "wss": 9465}
 
 
@@ -70,9 +71,9 @@ class Connection:
 
     def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
         """Like Ring.batches. Raises Disconnected with the reason after the last rows."""
-        checked_rows(max_rows)
+        rows = checked_rows(max_rows)
         limit = None if timeout is None else nanos("timeout", timeout) / 1e9
-        return Batches(lambda: self._read(max_rows, limit))
+        return Batches(lambda: self._read(rows, limit))
 
     def __iter__(self) -> Batches:
         return self.batches()
@@ -112,7 +113,8 @@ class Connection:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 poller = select.poll()
                 poller.register(self._socket, select.POLLIN)
-                if not poller.poll(None if left is None else left * 1000):
+                longest = None if left is None else min(left, _LONGEST_WAIT)
+                if not poller.poll(None if longest is None else longest * 1000) and left == longest:
                     return False
                 if left == 0.0:
                     until = time.monotonic()
@@ -146,6 +148,17 @@ class Connection:
             self._ended = f"a line of more than {_LONGEST_LINE} bytes"
 
 
+def _place_of(url: str) -> tuple[SplitResult, str, int]:
+    """The address with its host and port."""
+    try:
+        place = urlsplit(checked_text("url", url))
+        if place.scheme in _PORTS and place.hostname:
+            return place, place.hostname, place.port or _PORTS[place.scheme]
+    except ValueError:  # of a port or an IPv6 address
+        pass
+    raise ValueError(f"url: found {url!r}, must be tcp://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+
+
 def connect(
     url: str,
     *,
@@ -154,27 +167,31 @@ def connect(
     symbols: Iterable[str] | None = None,
     conflate: bool = False,
     prices: str = "float64",
-    timeout: float = 10.0,
+    timeout: float | None = 10.0,
 ) -> Connection:
     """Connects to a gateway's tcp or web sink: "tcp://host:9100", "ws://host:9465" or "wss://host:9465".
 
     token: the token that the sink requires. tls: True verifies the gateway's certificate with the system's
     authorities; a context is used as given. conflate: if this reader is too slow, newer quotes replace older ones
     instead of being missed.
-    timeout: seconds for connecting. Other arguments as in Ring. Raises OSError or Disconnected.
+    timeout: seconds for connecting; None: the system's limit. Other arguments as in Ring. Raises OSError or
+    Disconnected.
     """
     is_mantissa(prices)
-    place = urlsplit(url)
-    if place.scheme not in _PORTS or not place.hostname:
-        raise ValueError(f"url: found {url!r}, must be tcp://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+    place, host, port = _place_of(url)
     wanted = checked_symbols(symbols)
-    port = place.port or _PORTS[place.scheme]
-    connection = socket.create_connection((place.hostname, port), timeout)
+    if token is not None and not checked_text("token", token).isprintable():
+        raise ValueError("token: has characters that are not printable")  # it is a secret
+    if not isinstance(tls, (bool, ssl.SSLContext)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"tls: found {tls!r}, must be a bool or an ssl.SSLContext")
+    if timeout is not None and nanos("timeout", timeout) == 0:
+        raise ValueError(f"timeout: found {timeout}, must be more than 0")
+    connection = socket.create_connection((host, port), None if timeout is None else min(timeout, _LONGEST_WAIT))
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls or place.scheme == "wss":
             context = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()
-            connection = context.wrap_socket(connection, server_hostname=place.hostname)
+            connection = context.wrap_socket(connection, server_hostname=host)
         web = place.scheme != "tcp"
         requests: list[dict[str, object]] = []
         if token is not None and not web:
@@ -188,7 +205,7 @@ def connect(
         lines = [json.dumps(request).encode() for request in requests]
         if web:
             path = place.path if place.path not in ("", "/") else "/ws"
-            rest = web_socket.upgrade(connection, f"{place.hostname}:{port}", path, token)
+            rest = web_socket.upgrade(connection, f"{host}:{port}", path, token)
             connection.sendall(b"".join(web_socket.text_frame(line) for line in lines))
         else:
             rest = b""

@@ -6,6 +6,8 @@ import datetime
 import re
 from pathlib import Path
 
+import numpy as np
+
 # NASDAQ's own names, such as 01302020.NASDAQ_ITCH50.gz and S013020-v50.txt.gz, then the usual ones.
 _PATTERNS = (
     (re.compile(r"^(\d{2})(\d{2})(\d{4})\.[A-Z]+_ITCH\d*", re.I), ("month", "day", "year")),
@@ -29,6 +31,23 @@ def date_of(path: str) -> datetime.date | None:
             if 1990 <= date.year < 2100:
                 return date
     return None
+
+
+def checked_date(date: datetime.date | np.datetime64 | str) -> datetime.date:
+    if isinstance(date, str):
+        try:
+            return datetime.date.fromisoformat(date)
+        except ValueError:
+            raise ValueError(f"date: found {date!r}, must be a date like 2026-11-20") from None
+    if isinstance(date, np.datetime64):
+        date = date.astype("M8[D]").item()
+    if date != date:  # NaT of pandas
+        raise ValueError(f"date: found {date!r}, which is not a date")
+    if isinstance(date, datetime.datetime):
+        return date.date()
+    if not isinstance(date, datetime.date):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"date: found {date!r}, must be a str or a datetime.date")
+    return date
 
 
 def date_at(utc_ns: int, timezone: str) -> datetime.date:

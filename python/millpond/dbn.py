@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from .batch import UNDEF_PRICE, Flag, Rows, dtypes
+from .arguments import checked_path, checked_text
+from .batch import UNDEF_PRICE, Flag, Rows, dtypes, is_mantissa
 from .errors import DamagedFile
+from .whole_file import whole
 
 if TYPE_CHECKING:
     from .tables import Readable
@@ -47,10 +49,10 @@ def write(scan: Readable, path: str, table: str, dataset: str) -> None:
     """See Scan.to_dbn."""
     if table not in _SCHEMAS:
         raise ValueError(f"table: found {table!r}, must be orders, quotes or trades")
-    if len(dataset) > 16 or not dataset.isascii():
-        raise ValueError(f"dataset: found {dataset!r}, must be up to 16 ASCII characters")
+    if len(checked_text("dataset", dataset)) > 16 or not dataset.isascii() or not dataset.isprintable():
+        raise ValueError(f"dataset: found {dataset!r}, must be up to 16 printable ASCII characters")
     first, last = _extent(scan, table)
-    with open(path, "wb") as file:
+    with whole(path) as part, open(part, "wb") as file:
         symbols = scan.symbols.tolist()  # of the reading for the extent
         file.write(_metadata(table, dataset, first, last, symbols))
         for rows in getattr(scan, table).batches():
@@ -65,6 +67,8 @@ def _extent(scan: Readable, table: str) -> tuple[int, int]:
         times = times[times != _NO_TIME]
         if len(times):
             first, last = min(first, int(times.min())), max(last, int(times.max()))
+    if first < 0:
+        raise ValueError(f"{scan!r}: a time before 1970-01-01, which the format cannot hold")
     return (first, last) if last else (0, 0)
 
 
@@ -173,7 +177,8 @@ def from_dbn(path: str | os.PathLike[str], *, prices: str = "float64") -> Iterat
     mbp-1 records are quotes, and trades too if their action is a trade; trades records are trades. `instrument_id`
     is that of the file. Prices finer than 1/10000 are rounded. Raises DamagedFile for other or truncated files.
     """
-    name = os.fspath(path)
+    name = checked_path(path)
+    is_mantissa(prices)
     with open(name, "rb") as file:
         head = file.read(8)
         if len(head) < 8 or head[:3] != b"DBN" or not 1 <= head[3] <= 3:
@@ -214,11 +219,15 @@ def _read_records(file: BinaryIO, name: str, offset: int, prices: str) -> Iterat
 
 
 def _run(data: bytes, at: int, size: int) -> int:
-    """End of the run of records of this kind."""
-    count = (len(data) - at) // size
-    heads = np.frombuffer(data, np.uint8, count * size, at).reshape(count, size)[:, :2]
-    other = np.flatnonzero((heads != heads[0]).any(axis=1))
-    return at + (int(other[0]) if len(other) else count) * size
+    """End of the run of records of this kind. O(its length): each look ahead is eight times the one before."""
+    most, ahead = (len(data) - at) // size, 8
+    while True:
+        count = min(most, ahead)
+        heads = np.frombuffer(data, np.uint8, count * size, at).reshape(count, size)[:, :2]
+        other = np.flatnonzero((heads != heads[0]).any(axis=1))
+        if len(other) or count == most:
+            return at + (int(other[0]) if len(other) else count) * size
+        ahead *= 8
 
 
 def _from(found: npt.NDArray[Any], table: str, prices: str) -> Rows:

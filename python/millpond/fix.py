@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from . import _core
+from .arguments import checked_list, checked_path, checked_text
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
-from .paths import checked_path
 
 if TYPE_CHECKING:
     import pandas
@@ -73,6 +73,10 @@ class FixScan:
     def __repr__(self) -> str:
         return f"fix.scan({self.path!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies, also in other processes, read the file from its begin."""
+        return {**vars(self), "_log": None}
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """One row per message, as a stream of Arrow record batches."""
         self._log = _core.open_fix_log(self.path, self._tags, self._types, self._messages)
@@ -109,7 +113,7 @@ class FixScan:
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         from .parquet import write
 
-        write(self, os.fspath(path), None)
+        write(self, checked_path(path), None)
         self._warn()
 
     @property
@@ -157,14 +161,24 @@ def scan(
     name = checked_path(path)
     if not Path(name).is_file():
         open(name, "rb").close()  # the system's own error
-    columns = [(*_column(tag, names), False) for tag in tags] + [(*_column(tag, names), True) for tag in groups]
-    return FixScan(name, columns, list(types), names.messages)
+    columns = [(*each, False) for each in _columns("tags", tags, names)]
+    columns += [(*each, True) for each in _columns("groups", groups, names)]
+    chosen = [column for _, column, _ in columns]
+    for column in chosen:
+        if chosen.count(column) > 1:
+            raise ValueError(f"tags, groups: found {column!r} twice, but columns have different names")
+    wanted = [checked_text("types", kind) for kind in checked_list("types", types, "message types")]
+    return FixScan(name, columns, wanted, names.messages)
 
 
-def _column(tag: int | str, names: Names) -> tuple[int, str]:
-    number = names.tags.get(tag) if isinstance(tag, str) else tag
-    if isinstance(tag, str) and number is None and tag.isdigit():
-        number = int(tag)
-    if number is None or not 0 < number < 2**31:
-        raise ValueError(f"tags: found {tag!r}, must be a tag's number, or a name that the dictionary has")
-    return number, names.fields.get(number, str(number))
+def _columns(argument: str, tags: Iterable[int | str], names: Names) -> list[tuple[int, str]]:
+    """Tags, each with the name of its column."""
+    columns: list[tuple[int, str]] = []
+    for tag in checked_list(argument, tags, "tags"):
+        number = names.tags.get(tag) if isinstance(tag, str) else tag
+        if isinstance(tag, str) and number is None and tag.isascii() and tag.isdecimal():
+            number = int(tag)
+        if not isinstance(number, int) or not 0 < number < 2**31:
+            raise ValueError(f"{argument}: found {tag!r}, must be a tag's number, or a name that the dictionary has")
+        columns.append((number, names.fields.get(number, str(number))))
+    return columns

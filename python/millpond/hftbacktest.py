@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import checked_int, checked_path, checked_text
+from .whole_file import whole
+
 if TYPE_CHECKING:
     from .tables import Readable
 
@@ -24,7 +27,8 @@ _EXCH, _LOCAL, _BUY, _SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 
 def write(scan: Readable, path: str | os.PathLike[str], symbol: str, latency_ns: int) -> None:
     """See Scan.to_hftbacktest."""
-    one = scan._only_symbol(symbol)
+    one = scan._only_symbol(checked_text("symbol", symbol))
+    latency_ns = checked_int("latency_ns", latency_ns, 0, 2**62)
     parts: list[npt.NDArray[Any]] = []
     sides = [_Side("bid", _BUY), _Side("ask", _SELL)]
     for batch in one.batches(1 << 18):
@@ -38,7 +42,9 @@ def write(scan: Readable, path: str | os.PathLike[str], symbol: str, latency_ns:
     # Both clocks must go forward.
     events["exch_ts"] = np.maximum.accumulate(events["exch_ts"])
     events["local_ts"] = np.maximum.accumulate(np.maximum(events["local_ts"], events["exch_ts"]))
-    np.savez_compressed(os.fspath(path), data=events)
+    name = checked_path(path)
+    with whole(name if name.endswith(".npz") else name + ".npz") as part, open(part, "wb") as file:
+        np.savez_compressed(file, data=events)
 
 
 def _base(rows: npt.NDArray[Any], latency_ns: int) -> npt.NDArray[Any]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import checked_path
 from .batch import NO_INSTRUMENT, UNDEF_PRICE, Rows, is_mantissa
 
 if TYPE_CHECKING:
@@ -160,11 +161,11 @@ class ItchTable:
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
-    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | Iterable[str] | None = None) -> None:
         """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
         from .parquet import write
 
-        write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+        write(self, checked_path(path), partition_by)
 
     def _reader(self) -> Any:
         try:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-import shutil
 import urllib.parse
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .arguments import checked_list, checked_text
 from .interrupt import interruptible
+from .whole_file import whole
 
 if TYPE_CHECKING:
     from .tables import ArrowTable, Readable
@@ -35,7 +36,7 @@ def write_tables(scan: Readable, paths: dict[str, str]) -> None:
     """
     pyarrow = _pyarrow()
     with contextlib.ExitStack() as stack:
-        places = {table: stack.enter_context(_whole(path)) for table, path in paths.items()}
+        places = {table: stack.enter_context(whole(path)) for table, path in paths.items()}
         files: dict[str, Any] = {}
         # While one thread writes rows, another reads the next ones.
         for parts in stack.enter_context(_read_ahead(scan._parts(paths, 1 << 17))):
@@ -47,23 +48,35 @@ def write_tables(scan: Readable, paths: dict[str, str]) -> None:
                     files[table].write(rows)
 
 
-def write(table: ArrowTable, path: str, partition_by: list[str] | None) -> None:
+def write(table: ArrowTable, path: str, partition_by: str | Iterable[str] | None) -> None:
     """Writes a file, or a folder of partitions, which appears only when it is complete."""
     pyarrow = _pyarrow()
-    for place in (path, path + ".part") if partition_by else ():
+    columns = _partition_columns(partition_by)
+    for place in (path, path + ".part") if columns else ():
         if os.path.lexists(place):
             raise FileExistsError(f"'{place}' exists already; partitions need a new folder")
     reader = pyarrow.RecordBatchReader.from_stream(table)
-    unknown = [column for column in partition_by or () if column not in reader.schema.names]
+    unknown = [column for column in columns if column not in reader.schema.names]
     if unknown:
         raise ValueError(f"partition_by: no column {unknown[0]!r}; there are {', '.join(reader.schema.names)}")
-    with _whole(path) as part, interruptible():
-        if partition_by:
-            _write_partitions(reader, Path(part), partition_by)
+    with whole(path) as part, interruptible():
+        if columns:
+            _write_partitions(reader, Path(part), columns)
         else:
             with _writer(part, reader.schema) as file:
                 for batch in reader:
                     file.write_batch(batch)
+
+
+def _partition_columns(partition_by: str | Iterable[str] | None) -> list[str]:
+    """Names of columns, none of them twice; empty if there are no partitions."""
+    if partition_by is None or isinstance(partition_by, str):
+        return [partition_by] if partition_by else []
+    columns = [checked_text("partition_by", column) for column in checked_list("partition_by", partition_by, "columns")]
+    for column in columns:
+        if columns.count(column) > 1:
+            raise ValueError(f"partition_by: found {column!r} twice")
+    return columns
 
 
 def _pyarrow() -> Any:
@@ -72,19 +85,6 @@ def _pyarrow() -> Any:
     except ImportError:
         raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
     return pyarrow
-
-
-@contextlib.contextmanager
-def _whole(path: str) -> Generator[str, None, None]:
-    """A temporary path for a file or folder, which is renamed on success and removed otherwise."""
-    part = path + ".part"
-    try:
-        yield part
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(part) if os.path.isdir(part) else os.unlink(part)
-        raise
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
 from typing import Any, TypedDict, cast
@@ -10,13 +9,11 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 from . import _core
+from .arguments import checked_rows, checked_symbols, checked_text, nanos
 from .batch import Batch, Rows, batch_of, dtypes, is_mantissa, rows_of
 from .batches import Batches
 from .errors import RingClosed, RingError, RingRestarted, RingSuperseded
 from .names import Names, NameTable
-
-_MOST_NANOS = 2**62
-
 
 class Account(TypedDict):
     """Entries since the reader joined, by outcome: published = delivered + filtered + missed + queued."""
@@ -28,33 +25,6 @@ class Account(TypedDict):
     missed: int
     queued: int
     from_board: int
-
-
-def nanos(name: str, seconds: float) -> int:
-    if not seconds >= 0:
-        raise ValueError(f"{name}: found {seconds}, must be at least 0")
-    return min(int(seconds * 1e9), _MOST_NANOS) if math.isfinite(seconds) else _MOST_NANOS
-
-
-def checked_rows(max_rows: int) -> int:
-    if not 1 <= max_rows <= 2**32:
-        raise ValueError(f"max_rows: found {max_rows}, must be 1 to {2**32}")
-    return max_rows
-
-
-def checked_symbols(symbols: Iterable[str] | None) -> list[str] | None:
-    if symbols is None:
-        return None
-    if isinstance(symbols, str):
-        raise TypeError(f"symbols: found the string {symbols!r}, must be a list of symbols")
-    checked: list[str] = []
-    for symbol in symbols:
-        if not isinstance(symbol, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"symbols: found {symbol!r}, must be a str")
-        if not symbol.isascii():
-            raise ValueError(f"symbols: found {symbol!r}, but symbols are ASCII")
-        checked.append(str(symbol))
-    return checked
 
 
 class Ring:
@@ -83,12 +53,12 @@ class Ring:
         self._mantissa = is_mantissa(prices)
         try:
             self._ring = _core.Ring(
-                name,
+                checked_text("name", name),
                 symbols=checked_symbols(symbols),
                 mantissa=self._mantissa,
                 silent_after_ns=nanos("silent_after", silent_after),
-                visible_as=visible_as,
-                own=own,
+                visible_as=checked_text("visible_as", visible_as),
+                own=bool(own),
             )
         except _core.RingOpenError as error:
             raise RingError(*error.args) from None
@@ -167,9 +137,9 @@ class Ring:
         also empty at once if the writer's process is dead: `writer` is then "dead", and a later batch waits again.
         After the remaining rows it raises RingClosed, RingSuperseded or RingRestarted.
         """
-        checked_rows(max_rows)
+        rows = checked_rows(max_rows)
         timeout_ns = None if timeout is None else nanos("timeout", timeout)
-        return Batches(lambda: self._read(max_rows, timeout_ns))
+        return Batches(lambda: self._read(rows, timeout_ns))
 
     def __iter__(self) -> Batches:
         return self.batches()

@@ -18,23 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .arguments import checked_path, checked_rows, checked_symbols, checked_text
 from .batch import Batch, Rows, batch_of, dtypes, is_mantissa
-from .day import date_at, date_of, midnight_ns
+from .day import checked_date, date_at, date_of, midnight_ns
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
 from .itch import ItchTable, Messages
 from .names import Names, NameTable
-from .paths import checked_path
 from .progress import Progress
-from .ring import checked_rows, checked_symbols
 from .tables import TABLES, mask_of
+from .times import Time, time_ns
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-Time = str | int | datetime.datetime | np.datetime64
 _ALL = mask_of(*TABLES)
 _CAPTURES = ("itch", "quotes", "bbo28", "miax-tom")
 _Read = TypeVar("_Read")
@@ -131,15 +130,15 @@ class Table:
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
-    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | Iterable[str] | None = None) -> None:
         """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
         from .parquet import write, write_tables
 
         with self._scan._following():
-            if partition_by:
-                write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+            if partition_by is not None and partition_by != "":
+                write(self, checked_path(path), partition_by)
             else:
-                write_tables(self._scan, {self.name: os.fspath(path)})
+                write_tables(self._scan, {self.name: checked_path(path)})
         self._scan._warn()
 
 
@@ -172,10 +171,14 @@ class Scan:
         self._date, self._midnight, self._only, self._progress = date, midnight, only, progress
         self._mantissa = is_mantissa(prices)
         self._opened: _Opened | None = None
-        self._names = NameTable(lambda first: [])
+        self._names = NameTable(_no_names)
 
     def __repr__(self) -> str:
         return f"scan({self.path!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies, also in other processes, read the file from its begin."""
+        return {**vars(self), "_opened": None, "_names": NameTable(_no_names)}
 
     @property
     def quotes(self) -> Table:
@@ -242,7 +245,7 @@ class Scan:
     def to_pandas(self) -> pandas.DataFrame:
         return self.quotes.to_pandas()
 
-    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | Iterable[str] | None = None) -> None:
         self.quotes.to_parquet(path, partition_by=partition_by)
 
     def bars(self, interval: str) -> npt.NDArray[Any]:
@@ -267,7 +270,7 @@ class Scan:
         """
         from .dbn import write
 
-        write(self, os.fspath(path), table, dataset)
+        write(self, checked_path(path), table, dataset)
 
     @property
     def symbols(self) -> Names:
@@ -332,9 +335,9 @@ class Scan:
             parts = reader.read()
 
     def _read(self, max_rows: int, tables: int) -> Iterator[Batch]:
-        checked_rows(max_rows)
+        most = checked_rows(max_rows)
         opened = self._open(tables)
-        for arrays in self._read_all(opened, lambda: opened.tables.read(max_rows)):
+        for arrays in self._read_all(opened, lambda: opened.tables.read(most)):
             batch = batch_of(arrays, self._mantissa)
             batch.missed = int((batch.lost["last"] - batch.lost["first"] + np.uint64(1)).sum())
             if len(batch):
@@ -342,11 +345,11 @@ class Scan:
 
     def _read_itch(self, letter: str, max_rows: int) -> Iterator[npt.NDArray[np.uint8]]:
         """Rows of ITCH messages of this type, or of orders ("")."""
-        checked_rows(max_rows)
+        most = checked_rows(max_rows)
         if self._kind == "journal" or (self._kind == "capture" and self._form != "itch"):
             raise ValueError(f"{self.path}: only an ITCH file or a capture with ITCH has messages and orders")
         opened = self._open(itch=letter)
-        yield from self._read_all(opened, lambda: opened.itch.read(max_rows))
+        yield from self._read_all(opened, lambda: opened.itch.read(most))
 
     def _read_all(self, opened: _Opened, read: Callable[[], _Read | None]) -> Iterator[_Read]:
         """The results of `read` until it returns nothing, then a warning if the file has errors."""
@@ -376,6 +379,10 @@ class Scan:
                 MillpondWarning,
                 stacklevel=level,
             )
+
+
+def _no_names(first: int) -> list[tuple[bytes, bytes]]:
+    return []
 
 
 class _Opened:
@@ -435,7 +442,7 @@ def scan(
     start: Time | None = None,
     end: Time | None = None,
     prices: str = "float64",
-    date: datetime.date | str | None = None,
+    date: datetime.date | np.datetime64 | str | None = None,
     timezone: str = "America/New_York",
     only: str = "",
     progress: bool | None = None,
@@ -446,8 +453,8 @@ def scan(
         compressed segment is unpacked into a temporary file, which exists during the reading.
     format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: detected from the contents.
     symbols: only these instruments.
-    start, end: from this time on, and before that one; by receive time, or exchange time if there is none. Strings and
-        datetimes without a zone are UTC.
+    start, end: from this time on, and before that one; by receive time, or exchange time if there is none. Strings,
+        dates and datetimes without a zone are UTC; an int is UTC nanoseconds. A Timestamp of pandas is a datetime.
     prices: "float64" in whole units, or "int64" in 1/10000.
     date: date at the exchange, for formats that count from midnight. None: the day on which a capture begins, or the
         date in the file's name; without one, times of ITCH messages count from 1970-01-01.
@@ -460,10 +467,12 @@ def scan(
     `Scan.report`, with a MillpondWarning; the good data around it is delivered.
     """
     name = checked_path(path)
+    checked_text("timezone", timezone)
+    checked_text("only", only)
     kind, form, first = _kind_of(name, format)
     if only and kind != "capture":
         raise ValueError(f"only: found {only!r}, but {name!r} is not a capture and has no addresses")
-    day = datetime.date.fromisoformat(date) if isinstance(date, str) else date
+    day = None if date is None else checked_date(date)
     if day is None and kind != "journal":
         day = date_of(name) if first is None else date_at(first, timezone)
     return Scan(
@@ -479,34 +488,6 @@ def scan(
         only=only,
         progress=progress,
     )
-
-
-def time_ns(name: str, time: Time) -> int:
-    """UTC nanoseconds."""
-    nanos = _time_ns(name, time)
-    if not -(2**63) <= nanos < 2**63:
-        raise ValueError(f"{name}: found {time!r}, must be from 1677-09-21 to 2262-04-11")
-    return nanos
-
-
-def _time_ns(name: str, time: Time) -> int:
-    if isinstance(time, datetime.datetime):
-        if time.tzinfo is not None:
-            time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        return int(np.datetime64(time, "ns").astype(np.int64))
-    if isinstance(time, (str, np.datetime64)):
-        text: Any = time.removesuffix("Z") if isinstance(time, str) else time
-        try:
-            moment = np.datetime64(text, "ns")
-        except ValueError:
-            raise ValueError(f"{name}: found {time!r}, must be a time like 2026-11-20T14:30:00") from None
-        if np.isnat(moment):
-            raise ValueError(f"{name}: found {time!r}, which is not a time")
-        return int(moment.astype(np.int64))
-    try:
-        return int(time)
-    except (OverflowError, ValueError):
-        raise ValueError(f"{name}: found {time!r}, which is not a time") from None
 
 
 def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import subprocess
 from collections.abc import Callable
@@ -113,6 +114,15 @@ def test_nothing_there_is_an_os_error() -> None:
         millpond.connect("tcp://127.0.0.1:1")
     with pytest.raises(ValueError, match="http"):
         millpond.connect("http://127.0.0.1:1")
+
+
+def test_a_wait_may_be_longer_than_the_system_s_longest() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = millpond.connect(f"tcp://127.0.0.1:{server.getsockname()[1]}", timeout=1e300)
+        server.accept()[0].close()
+        with pytest.raises(millpond.Disconnected):
+            for _ in connection.batches(timeout=1e300):
+                pass
 
 
 LINES = [
