@@ -72,8 +72,9 @@ class Connection:
     def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
         """Like Ring.batches. Raises Disconnected with the reason after the last rows."""
         rows = checked_rows(max_rows)
-        limit = None if timeout is None else nanos("timeout", timeout) / 1e9
-        return Batches(lambda: self._read(rows, limit))
+        if timeout is not None:
+            nanos("timeout", timeout)
+        return Batches(lambda seconds: self._read(rows, seconds), timeout)
 
     def __iter__(self) -> Batches:
         return self.batches()

@@ -138,8 +138,9 @@ class Ring:
         After the remaining rows it raises RingClosed, RingSuperseded or RingRestarted.
         """
         rows = checked_rows(max_rows)
-        timeout_ns = None if timeout is None else nanos("timeout", timeout)
-        return Batches(lambda: self._read(rows, timeout_ns))
+        if timeout is not None:
+            nanos("timeout", timeout)
+        return Batches(lambda seconds: self._read(rows, seconds), timeout)
 
     def __iter__(self) -> Batches:
         return self.batches()
@@ -147,8 +148,9 @@ class Ring:
     def __aiter__(self) -> Batches:
         return self.batches()
 
-    def _read(self, max_rows: int, timeout_ns: int | None) -> Batch:
+    def _read(self, max_rows: int, timeout: float | None) -> Batch:
         self._check_process()
+        timeout_ns = None if timeout is None else nanos("timeout", timeout)
         if self._restarted:
             self._restarted = False
             raise RingRestarted(f"ring {self.name!r}: a new writer continued it", "restarted")

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -392,6 +393,95 @@ def test_async_for_reads_and_a_cancelled_wait_loses_nothing(ring_name: str) -> N
         return seen
 
     assert asyncio.run(run()) == [1.0, 2.0, 3.0]
+
+
+ASYNC_WAIT = """
+import asyncio, sys, millpond
+
+async def wait():
+    print("waiting", flush=True)
+    async for batch in reader.batches(timeout=None):
+        pass
+
+reader = millpond.Ring(sys.argv[1]) if sys.argv[2] == "ring" else millpond.connect(sys.argv[1])
+asyncio.run(wait())
+"""
+
+
+@pytest.mark.parametrize("kind", ["ring", "connection"])
+def test_ctrl_c_ends_an_asynchronous_wait(ring_name: str, kind: str) -> None:
+    writer = writer_of(ring_name)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = ring_name if kind == "ring" else f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", ASYNC_WAIT, place, kind], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    writer.close()
+
+
+@pytest.mark.parametrize("then", ["async", "plain"])
+def test_what_a_cancelled_task_had_read_comes_next(ring_name: str, then: str) -> None:
+    """Also in another event loop, as the first one ends."""
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    batches = ring.batches(timeout=None)
+
+    async def cancelled_behind_the_read() -> None:
+        waiting = asyncio.ensure_future(batches.__anext__())
+        writer.quote(0, 10_000, 0)
+        await asyncio.sleep(0)  # the task waits now
+        while not batches._pending.done():  # type: ignore[union-attr]
+            pass  # the loop does not run: the task is not told
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    async def one() -> millpond.Batch:
+        return await batches.__anext__()
+
+    asyncio.run(cancelled_behind_the_read())
+    batch = asyncio.run(one()) if then == "async" else next(batches)
+    assert batch.quotes["bid_px_00"].tolist() == [1.0]
+
+
+def test_a_second_task_that_waits_for_the_same_batch_is_refused(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    batches = millpond.Ring(ring_name).batches(timeout=None)
+
+    async def both() -> list[object]:
+        tasks = [asyncio.ensure_future(batches.__anext__()) for _ in range(2)]
+        await asyncio.sleep(0)
+        writer.quote(0, 10_000, 0)
+        return list(await asyncio.gather(*tasks, return_exceptions=True))
+
+    first, second = asyncio.run(both())
+    assert isinstance(first, millpond.Batch) and len(first.quotes) == 1
+    assert isinstance(second, RuntimeError) and "another task" in str(second)
+
+
+def test_a_dead_writer_ends_an_asynchronous_wait_once(ring_name: str) -> None:
+    process = dying_writer(ring_name)
+    ring = millpond.Ring(ring_name, silent_after=0.001)
+    process.communicate("go\n")
+
+    async def read_to_the_death() -> list[millpond.Batch]:
+        seen: list[millpond.Batch] = []
+        async for batch in ring.batches(timeout=None):
+            seen.append(batch)
+            if batch.writer == "dead":
+                return seen
+        return seen
+
+    batches = asyncio.run(read_to_the_death())
+    assert sum(len(batch.quotes) for batch in batches) == 1
+    assert len(next(ring.batches(timeout=0.01))) == 0
 
 
 def test_ctrl_c_ends_a_wait(ring_name: str) -> None:
