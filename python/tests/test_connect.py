@@ -13,7 +13,7 @@ import millpond
 import numpy as np
 import pytest
 from conftest import Gateway
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from millpond.lines import BadLine, LineReader
 from millpond.web_socket import Frames, ProtocolError
@@ -153,6 +153,7 @@ def test_every_kind_of_line_becomes_its_row() -> None:
     assert batch.missed == 7 and batch.lost[["first", "last"]].tolist() == [(7, 13)]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(LINES), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
 def test_a_damaged_line_is_a_row_or_a_bad_line(line: bytes, changes: list[tuple[int, int]]) -> None:
     data = bytearray(line)
@@ -166,6 +167,7 @@ def test_a_damaged_line_is_a_row_or_a_bad_line(line: bytes, changes: list[tuple[
     reader.take()
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=10))
 def test_any_bytes_as_frames(pieces: list[bytes]) -> None:
     frames = Frames()
