@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 namespace millpond::bench {
 
 inline const std::vector<std::size_t> kSubscribers{1, 100, 1'000};
+inline constexpr std::uint64_t kWholeBurst = 1'000'000;
 
 /// A line as the tcp sink writes it, with its end.
 inline std::string finished_line() {
@@ -34,20 +36,26 @@ inline std::string finished_line() {
     return std::string{feed::quote_json(buffer, quote, feed::JsonSymbol{feed::Symbol{"MILLPOND"}}, 100'000)} + '\n';
 }
 
-/// Publishes finished lines through nats-server.
+/// Publishes finished lines through nats-server, as many as one call of the kernel may take.
 class NatsLines {
 public:
-    explicit NatsLines(const NatsServer& server) : server_(server), publisher_(server.port(), finished_line()) {}
+    NatsLines(const NatsServer& server, std::uint64_t lines_per_call)
+        : server_(server), lines_per_call_(lines_per_call), publisher_(server.port(), finished_line()) {}
 
     [[nodiscard]] static ClientKind kind() { return ClientKind::nats; }
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
     /// The server has answered each of them behind its subscription.
     static void wait_for_clients(std::size_t) {}
-    void send(std::uint64_t lines) { publisher_.publish(lines); }
+    void send(std::uint64_t lines) {
+        for (std::uint64_t sent = 0; sent < lines; sent += lines_per_call_) {
+            publisher_.publish(std::min(lines - sent, lines_per_call_));
+        }
+    }
     [[nodiscard]] std::int64_t processor_nanos() const { return server_.processor_nanos(); }
 
 private:
     const NatsServer& server_;
+    std::uint64_t lines_per_call_;
     NatsPublisher publisher_;
 };
 
@@ -65,14 +73,19 @@ public:
     [[nodiscard]] std::vector<Contender> contenders(Run run) {
         std::vector<Contender> all;
         add_sink(all, ClientKind::tcp, run);
-        if (server_) {
-            add_line(all, "nats-server", kSubscribers, [this, run](std::size_t count) {
-                roam();
-                NatsLines source(*server_);
-                return run(source, clients_, count);
-            });
-        }
+        add_nats(all, "nats-server", kSubscribers, kWholeBurst, run);
         return all;
+    }
+    /// Adds nats-server, if it is installed, with a publisher that gives the kernel so many lines a call.
+    template <class Run>
+    void add_nats(std::vector<Contender>& all, const std::string& name, const std::vector<std::size_t>& subscribers,
+                  std::uint64_t lines_per_call, Run run) {
+        if (!server_) return;
+        add_line(all, name, subscribers, [this, lines_per_call, run](std::size_t count) {
+            roam();
+            NatsLines source(*server_, lines_per_call);
+            return run(source, clients_, count);
+        });
     }
     /// Adds one of our sinks.
     template <class Run>
