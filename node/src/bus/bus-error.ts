@@ -85,6 +85,15 @@ export class SystemClosedError extends BusError {
   }
 }
 
+/** `off` removed the registration of a `waitFor` before a message came. To fix: call `off` with the handler that it is meant for. */
+export class RegistrationRemovedError extends BusError {
+  readonly code = "BUS_REGISTRATION_REMOVED";
+  override readonly name = "RegistrationRemovedError";
+  constructor(template: string) {
+    super(`the registration that waited for ${template} was removed`, template);
+  }
+}
+
 /** `close` was awaited inside a handler, which `close` itself waits for. To fix: do not await it there. */
 export class CloseInHandlerError extends BusError {
   readonly code = "BUS_CLOSE_IN_HANDLER";

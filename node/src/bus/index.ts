@@ -6,6 +6,7 @@ export {
   NoHandlerError,
   PlaceExpiredError,
   QueueFullError,
+  RegistrationRemovedError,
   RequestTimeoutError,
   RouteConflictError,
   SystemClosedError,

@@ -55,6 +55,8 @@ export class Receiver {
   active = 0;
   /** It was removed; what waits is still handled. */
   retired = false;
+  /** Called once when it was removed and has no message any more. */
+  ended: (() => void) | undefined = undefined;
   /** It has given a promise. */
   async: boolean;
   #synchronous = 0;

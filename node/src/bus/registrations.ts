@@ -1,7 +1,7 @@
 import type { Message, Observed } from "../pool/message.js";
 import { requireArguments, requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
 import type { ParamsOf } from "../pool/route.js";
-import { RequestTimeoutError, SystemClosedError } from "./bus-error.js";
+import { RegistrationRemovedError, RequestTimeoutError, SystemClosedError } from "./bus-error.js";
 import { requireSignal } from "./check-options.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { MessageStream } from "./message-stream.js";
@@ -22,6 +22,9 @@ type ObservedOf<Routes, Template extends string> = Observed<
   unknown,
   ParamsOf<Template>
 >;
+
+/** The queue of a wait: the first message of a burst stays, and the next one if that is aborted. */
+const FIRST = { capacity: 1_024, overflow: "drop-newest" } as const;
 
 /** The receiving half of a MessageSystem: handlers, observers, and everything built on them. */
 export abstract class Registrations<Routes extends RouteMap<Routes>> {
@@ -93,7 +96,10 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     return this.registry.observe(template, observer as unknown as Run, options, false).remove;
   }
 
-  /** Removes all registrations for `template`, or only `handler`. Returns the number of handlers and observers removed. */
+  /**
+   * Removes all registrations for `template`, or only `handler`. Returns the number of handlers and observers removed. A stream
+   * then ends after the messages sent before; a `waitFor` that has no message rejects with RegistrationRemovedError.
+   */
   off(template: string, handler?: unknown): number {
     return this.registry.remove(template, handler);
   }
@@ -108,26 +114,30 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
   ): Promise<ObservedOf<Routes, Template>> {
     return new Promise((resolve, reject) => {
       requireKnown("options", options, ["signal", "timeoutMs"]);
-      const { signal } = options;
-      const timeoutMs = requireDuration("timeoutMs", options.timeoutMs ?? Number.POSITIVE_INFINITY);
+      const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
+      requireDuration("timeoutMs", timeoutMs);
       if (signal !== undefined) requireSignal(signal);
       if (signal?.aborted === true) throw signal.reason;
-      const take = (message: Message): void => end(() => resolve(message.keep() as never));
-      const { remove } = this.registry.observe(template, take, {}, true);
+      let over = false;
+      const take = (message: Message): void => {
+        if (!over) end(() => resolve(message.keep() as never));
+      };
+      const receiver = this.registry.observe(template, take, { queue: FIRST }, false);
       const abort = (): void => end(() => reject(signal!.reason));
       const closed = (): void => end(() => reject(new SystemClosedError(template)));
-      const deadline = Number.isFinite(timeoutMs)
-        ? this.dispatcher.deadlines.start(timeoutMs, () =>
-            end(() => reject(new RequestTimeoutError(template, timeoutMs))),
-          )
-        : undefined;
+      const late = (): void => end(() => reject(new RequestTimeoutError(template, timeoutMs)));
+      const limited = timeoutMs !== Number.POSITIVE_INFINITY;
+      const deadline = limited ? this.dispatcher.deadlines.start(timeoutMs, late) : undefined;
       const end = (settle: () => void): void => {
-        remove();
+        if (over) return;
+        over = true;
+        receiver.remove();
         deadline?.done();
         unwatchSignal(signal, abort);
         this.#ends.delete(closed);
         settle();
       };
+      receiver.ended = () => end(() => reject(new RegistrationRemovedError(template)));
       this.#ends.add(closed);
       if (signal !== undefined) watchSignal(signal, abort);
     });
@@ -147,12 +157,10 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     const observer = ((message) => stream._take(message as never)) as Run;
     const receiver = this.registry.observe(template, observer, { ...registration, queue: { capacity } }, false);
     this.#ends.add(close);
-    stream._begin(receiver, () => {
-      this.#ends.delete(close);
-      unwatchSignal(options.signal, close);
-    });
-    if (options.signal?.aborted === true) close();
-    else if (options.signal !== undefined) watchSignal(options.signal, close);
+    stream._begin(receiver, () => this.#ends.delete(close));
+    receiver.ended = close;
+    // By a signal that is aborted already.
+    if (receiver.retired) close();
     return stream;
   }
 

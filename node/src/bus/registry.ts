@@ -171,6 +171,7 @@ export class Registry {
   forget(receiver: Receiver): void {
     this.#receivers.delete(receiver);
     this.#names.delete(receiver.name);
+    receiver.ended?.();
   }
 
   #make(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {

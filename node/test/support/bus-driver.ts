@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import {
   type Message,
   MessagePool,
+  type MessageStream,
   MessageSystem,
   type MessageSystemOptions,
   type Place,
@@ -51,6 +52,7 @@ export class BusDriver {
   #parties = 0;
   #closing: Promise<boolean> | undefined;
   #sinceClose = 0;
+  #streams: { readonly party: Party; readonly stream: MessageStream }[] = [];
   readonly #strange = new MessagePool(4);
 
   constructor(
@@ -74,6 +76,7 @@ export class BusDriver {
     this.#signals = [];
     this.#messages = new Map();
     this.#places = [];
+    this.#streams = [];
     this.#closing = undefined;
     this.#sinceClose = 0;
     for (let n = 0; n < 6; n++) this.#register();
@@ -103,10 +106,13 @@ export class BusDriver {
     if (this.#closing !== undefined && ++this.#sinceClose > 20) this.#sinceClose = -1;
     if (draw < 40) this.#send();
     else if (draw < 60) this.#settleOne();
-    else if (draw < 66) this.#register();
-    else if (draw < 69) this.#unregister();
-    else if (draw < 74) this.#abort();
-    else if (draw < 79) this.#advance();
+    else if (draw < 65) this.#register();
+    else if (draw < 67) this.#unregister();
+    else if (draw < 72) this.#abort();
+    else if (draw < 76) this.#advance();
+    else if (draw === 76) this.#wait();
+    else if (draw === 77) this.#watchAsStream();
+    else if (draw === 78) this.#readStream();
     else if (draw < 84) this.#askForPlace();
     else if (draw < 89) this.#usePlace();
     else if (draw < 94) this.#sendHeld();
@@ -234,8 +240,90 @@ export class BusDriver {
     const parties = this.#model.parties.filter((party) => !party.removed);
     if (parties.length < 3) return;
     const party = parties[this.random(parties.length)]!;
+    const undo = this.#undo.get(party);
+    if (undo === undefined || this.random(3) === 0) {
+      assert.equal(this.#system.off(party.template), this.#model.off(party.template));
+      return;
+    }
     this.#model.remove(party);
-    this.#undo.get(party)!();
+    undo();
+  }
+
+  #observer(capacity: number, overflow: Policy): Party {
+    const template = TEMPLATES[this.random(TEMPLATES.length)]!;
+    const queue = { capacity, concurrency: 1, overflow };
+    const config = { queue, retries: 0, delayMs: 0, gated: false, once: false };
+    return new Party(template, true, config, ++this.#parties);
+  }
+
+  #wait(): void {
+    const { random } = this;
+    if (this.#model.parties.filter(({ wait }) => wait?.over === false).length > 3) return;
+    const op = ++this.#ops;
+    const party = this.#observer(1_024, "drop-newest");
+    const signal = this.#signal();
+    const timeoutMs = random(2) === 0 ? undefined : 4 * random(8) + 3;
+    const waited = this.#system.waitFor(party.template, {
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(signal === undefined ? {} : { signal: this.#signals[signal]!.signal }),
+    });
+    this.#watch(
+      op,
+      waited.then((message) => (message.body as Body).id),
+    );
+    const aborted = signal !== undefined && this.#signals[signal]!.signal.aborted;
+    if (aborted || this.#model.refusing) {
+      this.#model.outcomes.set(op, { error: aborted ? "Aborted" : "SystemClosedError" });
+      return;
+    }
+    const deadline = timeoutMs === undefined ? undefined : this.#model.now + timeoutMs;
+    party.wait = { op, signal, deadline, over: false };
+    this.#model.enter(party);
+  }
+
+  #watchAsStream(): void {
+    if (this.#streams.length > 2) return;
+    const party = this.#observer(1 + this.random(3), "drop-oldest");
+    const { template, number, config } = party;
+    const signal = this.#signal();
+    const options = {
+      name: `p${number}`,
+      capacity: config.queue!.capacity,
+      ...(signal === undefined ? {} : { signal: this.#signals[signal]!.signal }),
+    };
+    if (this.#model.refusing) {
+      assert.throws(() => this.#system.messages(template, options), { name: "SystemClosedError" });
+      return;
+    }
+    const stream = this.#system.messages(template, options);
+    party.stream = { signal, waiting: [], readers: [], lost: 0, closed: false };
+    this.#model.enter(party);
+    if (signal !== undefined && this.#signals[signal]!.signal.aborted) this.#model.remove(party);
+    this.#streams.push({ party, stream });
+  }
+
+  #readStream(): void {
+    const { random } = this;
+    if (this.#streams.length === 0) return;
+    const at = random(this.#streams.length);
+    const { party, stream } = this.#streams[at]!;
+    const draw = random(8);
+    if (draw < 6) {
+      for (let left = random(3); left >= 0; left--) {
+        const op = ++this.#ops;
+        this.#model.next(party, op);
+        this.#watch(
+          op,
+          stream.next().then(({ value, done }) => (done === true ? "done" : (value.body as Body).id)),
+        );
+      }
+      return;
+    }
+    this.#model.closeStream(party, draw === 7);
+    if (draw === 7) void stream.return();
+    else stream.close();
+    assert.equal(stream.lost, party.stream!.lost + party.counts.dropped);
+    this.#streams.splice(at, 1);
   }
 
   #handle(party: Party, names: readonly string[], message: Message): unknown {
@@ -480,7 +568,7 @@ export class BusDriver {
     assert.equal(this.#system.idle, model.idle);
     const stats = new Map(this.#system.stats().receivers.map((one) => [one.name, one]));
     for (const party of model.parties) {
-      if (party.removed) continue;
+      if (party.removed || party.wait !== undefined) continue;
       const { template: _1, kind: _2, name: _3, waiting, running, ...counts } = stats.get(`p${party.number}`)!;
       const items = model.items.filter((item) => item.to === party);
       assert.deepEqual(counts, party.counts);
@@ -521,6 +609,12 @@ export class BusDriver {
     assert.equal(this.#system.pool.stats().inUse, 0);
     this.#messages = new Map();
     this.#model.held = new Map();
-    assert.equal(await (this.#closing ?? this.#system.close()), true);
+    if (this.#closing === undefined) this.#close();
+    assert.equal(await this.#closing, true);
+    await this.#microtasks();
+    this.#compare(false);
+    for (const { party, stream } of this.#streams) {
+      assert.equal(stream.lost, party.stream!.lost + party.counts.dropped);
+    }
   }
 }

@@ -72,8 +72,29 @@ export interface Ticket {
   state: "waits" | "held" | "gone";
 }
 
+/** The observer of a `waitFor`. */
+export interface Wait {
+  readonly op: number;
+  readonly signal: number | undefined;
+  readonly deadline: number | undefined;
+  over: boolean;
+}
+
+/** The observer of a `for await`: the numbers of what waits for the loop, and the operations that wait for a message. */
+export interface Stream {
+  readonly signal: number | undefined;
+  readonly waiting: number[];
+  readonly readers: number[];
+  lost: number;
+  closed: boolean;
+}
+
 /** A handler or an observer. */
 export class Party {
+  wait: Wait | undefined = undefined;
+  stream: Stream | undefined = undefined;
+  /** Of a wait or a stream, among all that a signal ends. */
+  order = 0;
   queue: Item[][] = [[], [], [], []];
   room: (Item | Ticket)[] = [];
   reserved = 0;
@@ -340,6 +361,8 @@ export class Model {
   #end(item: Item): void {
     item.state = "done";
     if (item.held !== undefined) this.held.set(item.held, "caller");
+    if (item.to.removed) this.#forget(item.to);
+    if (this.closing) this.#endIfIdle();
   }
 
   /** False when no sender waits for it. */
@@ -405,6 +428,81 @@ export class Model {
   remove(party: Party): void {
     party.removed = true;
     this.#endTickets((ticket) => ticket.party === party, "NoHandlerError");
+    this.#forget(party);
+  }
+
+  /** All registrations of a template. Returns their number. */
+  off(template: string): number {
+    const there = this.parties.filter((party) => !party.removed && party.template === template);
+    for (const party of there) this.remove(party);
+    return there.length;
+  }
+
+  /** A wait or a stream that was removed ends when it has no message any more. */
+  #forget(party: Party): void {
+    if (this.items.some((item) => item.to === party && item.state !== "done")) return;
+    this.#endWait(party, { error: "RegistrationRemovedError" });
+    this.#endStream(party);
+  }
+
+  #endWait(party: Party, outcome: Outcome): void {
+    const { wait } = party;
+    if (wait === undefined || wait.over) return;
+    wait.over = true;
+    this.outcomes.set(wait.op, outcome);
+    this.remove(party);
+  }
+
+  #endStream({ stream }: Party): void {
+    if (stream === undefined || stream.closed) return;
+    stream.closed = true;
+    for (const op of stream.readers.splice(0)) this.outcomes.set(op, { ok: "done" });
+  }
+
+  /** A new wait or stream. */
+  enter(party: Party): void {
+    party.order = ++this.#order;
+    this.parties.push(party);
+  }
+
+  /** The loop asks for the next message. */
+  next({ stream }: Party, op: number): void {
+    const { waiting, readers, closed } = stream!;
+    if (waiting.length > 0) this.outcomes.set(op, { ok: waiting.shift()! });
+    else if (closed) this.outcomes.set(op, { ok: "done" });
+    else readers.push(op);
+  }
+
+  /** What was sent before comes first. `left`: by the loop. */
+  closeStream(party: Party, left: boolean): void {
+    const stream = party.stream!;
+    if (!stream.closed) {
+      while (party.waiting > 0) this.#startNext(party);
+      this.#endStream(party);
+      if (!party.removed) this.remove(party);
+    }
+    if (left) stream.lost += stream.waiting.splice(0).length;
+  }
+
+  #endIfIdle(): void {
+    if (!this.idle) return;
+    for (const party of this.parties) {
+      this.#endWait(party, { error: "SystemClosedError" });
+      if (party.stream !== undefined) this.closeStream(party, false);
+    }
+  }
+
+  /** A wait or a stream takes its message. */
+  #take(item: Item): void {
+    const { wait, stream, config } = item.to;
+    const { id } = item.body;
+    if (wait !== undefined) this.#endWait(item.to, { ok: id });
+    else if (stream!.readers.length > 0) this.outcomes.set(stream!.readers.shift()!, { ok: id });
+    else if (stream!.waiting.push(id) > config.queue!.capacity) {
+      stream!.waiting.shift();
+      stream!.lost++;
+    }
+    this.settle(item, { ok: undefined });
   }
 
   #endTickets(which: (ticket: Ticket) => boolean, error: string): void {
@@ -429,6 +527,10 @@ export class Model {
   start(item: Item): void {
     item.state = "running";
     const { config, number, template } = item.to;
+    if (item.to.wait !== undefined || item.to.stream !== undefined) {
+      this.#take(item);
+      return;
+    }
     if (config.remote === true) {
       this.frames.push({ kind: "call", item });
       return;
@@ -517,9 +619,13 @@ export class Model {
   }
 
   abort(signal: number): void {
-    const told = [...this.items, ...this.tickets].filter((one) => one.signal === signal);
+    const parties = this.parties.filter(({ wait, stream }) => (wait ?? stream)?.signal === signal);
+    const told = [...[...this.items, ...this.tickets].filter((one) => one.signal === signal), ...parties];
     for (const one of told.sort((a, b) => a.order - b.order)) {
-      if ("holdMs" in one) this.endTicket(one, "Aborted");
+      if (one instanceof Party) {
+        if (one.wait !== undefined) this.#endWait(one, { error: "Aborted" });
+        else if (!one.removed) this.remove(one);
+      } else if ("holdMs" in one) this.endTicket(one, "Aborted");
       else this.giveUp(one, "Aborted", false);
     }
   }
@@ -551,10 +657,7 @@ export class Model {
       for (const party of this.parties) {
         if (party.config.queue === undefined) continue;
         while (party.running < party.config.queue.concurrency && party.waiting > 0) {
-          const item = party.queue.find((lane) => lane.length > 0)!.shift()!;
-          party.running++;
-          this.#give(party);
-          this.start(item);
+          this.#startNext(party);
           moved = true;
         }
       }
@@ -564,6 +667,13 @@ export class Model {
     this.parties = this.parties.filter((party) => !party.removed || this.#busy(party));
   }
 
+  #startNext(party: Party): void {
+    const item = party.queue.find((lane) => lane.length > 0)!.shift()!;
+    party.running++;
+    this.#give(party);
+    this.start(item);
+  }
+
   #busy(party: Party): boolean {
     return this.items.some((item) => item.to === party) || this.tickets.some((ticket) => ticket.party === party);
   }
@@ -571,6 +681,7 @@ export class Model {
   close(): void {
     this.closing = true;
     this.#endTickets(() => true, "SystemClosedError");
+    this.#endIfIdle();
   }
 
   get idle(): boolean {
