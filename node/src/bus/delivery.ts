@@ -96,6 +96,7 @@ export class Delivery implements Envelope {
   giveUp(reason: unknown): AbortController | undefined {
     this.given = true;
     this.reason = reason;
+    this.#unlimit();
     return this.#controller;
   }
 
@@ -133,6 +134,10 @@ export class Delivery implements Envelope {
   /** Ends what may still happen to it. */
   finish(): void {
     this.state = DONE;
+    this.#unlimit();
+  }
+
+  #unlimit(): void {
     this.deadline?.done();
     if (this.#listener !== undefined) unwatchSignal(this.sender, this.#listener);
   }

@@ -119,6 +119,8 @@ export class Dispatcher extends Runner {
       if (observers.length > 0) reached = this.#show(observers, path, body, meta, options, scope);
       if (this.#isStillDue(delivery)) {
         if (receiver.once) receiver.remove();
+        // Unlike a send, a request always gets a promise, which may reject before a synchronous handler returns.
+        if (mode === "request") void delivery.promised();
         this.start(delivery);
         reached++;
       }

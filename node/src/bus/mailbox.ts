@@ -20,7 +20,8 @@ export interface PlaceRequest {
 
 /** @internal What a mailbox needs of its dispatcher. */
 export interface MailboxOwner {
-  start(delivery: Delivery): void;
+  /** False when its time limit has ended instead. */
+  startWaiting(delivery: Delivery): boolean;
   /** May take messages back, and call user code. */
   look(): void;
 }
@@ -185,7 +186,7 @@ export class Mailbox {
   /** Starts what waits, now, up to the concurrency. Returns how many handlers were started. */
   flush(): number {
     let started = 0;
-    while (this.#startNext()) started++;
+    for (let one = this.#startNext(); one !== undefined; one = this.#startNext()) if (one) started++;
     return started;
   }
 
@@ -205,7 +206,7 @@ export class Mailbox {
   }
 
   #turn(): void {
-    for (let left = TURN; left > 0 && this.#startNext(); left--);
+    for (let left = TURN; left > 0 && this.#startNext() !== undefined; left--);
     this.#scheduled = false;
     if (this.#queued > 0 && this.#running < this.#concurrency) {
       this.#scheduled = true;
@@ -213,19 +214,21 @@ export class Mailbox {
     }
   }
 
-  #startNext(): boolean {
+  /** False when the next message's time was over; undefined when none may start. */
+  #startNext(): boolean | undefined {
     this.owner.look();
-    if (this.#running >= this.#concurrency) return false;
+    if (this.#running >= this.#concurrency) return undefined;
     for (let number = 0; number < 4; number++) {
       const lane = this.#lanes[number]!;
       const delivery = lane.length > 0 ? this.#first(lane) : undefined;
       if (delivery === undefined) continue;
       this.#running++;
       this.#give();
-      this.owner.start(delivery);
-      return true;
+      const started = this.owner.startWaiting(delivery);
+      if (!started) this.#running--;
+      return started;
     }
-    return false;
+    return undefined;
   }
 
   /** Takes the first message of a lane that is not a hole. */

@@ -40,6 +40,13 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     this.#whenIdle.push(settled);
   }
 
+  startWaiting(delivery: Delivery): boolean {
+    delivery.state = NEW;
+    if (delivery.deadline?.look() === true) return false;
+    this.start(delivery);
+    return true;
+  }
+
   start(delivery: Delivery): void {
     const { message, receiver, scope } = delivery;
     delivery.state = RUNNING;
@@ -159,21 +166,29 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
   /** True when the handler is to be run again now; otherwise it is done with, or will be run after a pause. */
   #again(delivery: Delivery, error: unknown): boolean {
     const { retry, counts } = delivery.receiver;
-    if (retry !== undefined) this.look();
+    if (retry !== undefined) {
+      this.look();
+      delivery.deadline?.look();
+    }
     if (retry === undefined || delivery.attempt > retry.times || delivery.given) {
       this.#settle(delivery, true, error);
       return false;
     }
     delivery.attempt++;
-    counts[RETRIED]!++;
     const pauseMs = retry.pauseMs(delivery.attempt);
-    if (pauseMs === 0 && (delivery.attempt & (ATTEMPTS - 1)) !== 0) return true;
+    if (pauseMs === 0 && (delivery.attempt & (ATTEMPTS - 1)) !== 0) {
+      counts[RETRIED]!++;
+      return true;
+    }
     delivery.state = RESTING;
     delivery.scope ??= this.capture();
     let over = false;
     const rise = (): void => {
       if (!over) this.look();
-      if (!over) this.start(delivery);
+      if (!over) delivery.deadline?.look();
+      if (over) return;
+      counts[RETRIED]!++;
+      this.start(delivery);
     };
     const timer = pauseMs > 0 ? this.deadlines.start(pauseMs, rise) : undefined;
     if (timer === undefined) soon(rise);
@@ -190,12 +205,14 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
   #settle(delivery: Delivery, failed: boolean, value: unknown): void {
     const { receiver, message } = delivery;
     const path = message._path;
+    // For a send to a synchronous handler without a queue the reply is there before the limit can be reported.
+    const seen = delivery.held && !delivery.emitted && delivery.promise === undefined;
+    if (delivery.deadline !== undefined && !seen && !delivery.emitted) delivery.deadline.look();
     receiver.counts[HANDLED]!++;
     if (failed) receiver.counts[FAILED]!++;
     receiver.latency?.record((performance.now() - delivery.sentAtMs) * 1e6);
     delivery.failed = failed;
     delivery.outcome = value;
-    const seen = delivery.held && !delivery.emitted && delivery.promise === undefined;
     this.end(delivery);
     receiver.mailbox?.finished();
     if (seen) return;

@@ -571,8 +571,10 @@ export class Model {
       return false;
     }
     item.attempt++;
-    counts.retried++;
-    if (config.delayMs === 0) return true;
+    if (config.delayMs === 0) {
+      counts.retried++;
+      return true;
+    }
     item.state = "resting";
     item.rest = ++this.#rests;
     item.wakeAt = this.now + config.delayMs * 2 ** (item.attempt - 2);
@@ -637,7 +639,13 @@ export class Model {
         if (item.deadline === this.now && !item.gaveUp) this.giveUp(item, "RequestTimeoutError", true);
       }
       const due = this.items.filter((item) => item.state === "resting" && item.wakeAt === this.now);
-      for (const item of due.sort((one, other) => one.rest - other.rest)) this.start(item);
+      for (const item of due.sort((one, other) => one.rest - other.rest)) {
+        item.to.counts.retried++;
+        this.start(item);
+      }
+      for (const party of [...this.parties]) {
+        if (party.wait?.deadline === this.now) this.#endWait(party, { error: "RequestTimeoutError" });
+      }
       for (const ticket of [...this.tickets]) {
         if (ticket.state === "held" && ticket.until === this.now) this.endTicket(ticket, "");
         if (ticket.state === "waits" && ticket.deadline === this.now) this.endTicket(ticket, "RequestTimeoutError");
