@@ -1,8 +1,10 @@
+import { limitArguments } from "../pool/argument-limits.js";
 import { type Envelope, Message, type Observed } from "../pool/message.js";
 import { MessagePool } from "../pool/message-pool.js";
-import { requireDuration, requireFunction, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
+import { requireArguments, requireDuration, SettingError } from "../pool/pool-error.js";
 import type { PoolStats } from "../pool/pool-options.js";
 import { CloseInHandlerError, SystemClosedError } from "./bus-error.js";
+import { checkSystemOptions } from "./check-options.js";
 import { Dispatcher } from "./dispatcher.js";
 import type { AnyPath, BodyOf, ReplyOf, RouteMap, Untyped } from "./path-types.js";
 import { type Place, placeIn } from "./place.js";
@@ -14,22 +16,15 @@ import type * as Options from "./system-options.js";
 import { prometheusOf } from "./system-report.js";
 import { Target } from "./target.js";
 
-const KNOWN = [
-  "pool",
-  "warmup",
-  "checked",
-  "statistics",
-  "tracing",
-  "asyncContext",
-  "timeoutMs",
-  "onError",
-  "onDeadLetter",
-];
 function requireMessage(path: unknown): void {
   if (!(path instanceof Message)) throw new SettingError("path", path, "a text, or a message of a pool");
 }
 
-const STATISTICS = ["counters", "latency", "diagnostics"];
+/** There are arguments behind the options. A message is sent with the body that it has. */
+function refuseMore(of: string, path: string | Message): never {
+  if (typeof path !== "string") requireMessage(path);
+  throw new SettingError(`arguments of ${of}`, "too many", `at most ${typeof path === "string" ? 3 : 2}`);
+}
 
 /**
  * Delivers messages by path, inside one process (a WorkerBridge adds its workers). A handler gets the messages of its template
@@ -55,26 +50,18 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   readonly #warmup: number;
 
   constructor(options: Options.MessageSystemOptions = {}) {
-    requireKnown("system options", options, KNOWN);
+    requireArguments("new MessageSystem", arguments.length, 1);
+    checkSystemOptions(options);
     super(new Registry((options.statistics ?? "counters") !== "counters"));
     const { pool = "auto", checked = false, statistics = "counters", onError, onDeadLetter } = options;
-    if (!STATISTICS.includes(statistics)) throw new SettingError("statistics", statistics, STATISTICS.join(", "));
-    for (const name of ["checked", "tracing", "asyncContext"] as const) {
-      const value: unknown = options[name];
-      if (value !== undefined && typeof value !== "boolean") throw new SettingError(name, value, "true or false");
-    }
-    if (onError !== undefined) requireFunction("onError", onError);
-    if (onDeadLetter !== undefined) requireFunction("onDeadLetter", onDeadLetter);
-    this.#warmup = requireInteger("warmup", options.warmup ?? 0, 0, 2 ** 20);
-    if (pool instanceof MessagePool && pool._ofObjects)
-      throw new SettingError("pool", "one with a factory", "a pool of messages");
+    this.#warmup = options.warmup ?? 0;
     this.pool = pool instanceof MessagePool ? pool : new MessagePool(pool, { checked });
     this.dispatcher = new Dispatcher(this.pool, this.registry, new Reports(onError, onDeadLetter), {
       latency: statistics !== "counters",
       diagnostics: statistics === "diagnostics",
       tracing: options.tracing === true,
       asyncContext: options.asyncContext !== false,
-      timeoutMs: requireDuration("timeoutMs", options.timeoutMs ?? 5_000),
+      timeoutMs: options.timeoutMs ?? 5_000,
     });
     this.registry.dispatcher = this.dispatcher;
     this.fixed = this.registry.fixed;
@@ -96,10 +83,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     options?: Options.SendOptions,
   ): Options.Sent<ReplyOf<Routes, Path>>;
   send(message: Message, options?: Options.SendOptions): unknown;
-  send(path: string | Message, body?: unknown, options?: Options.SendOptions): unknown {
+  send(path: string | Message, body?: unknown, options?: Options.SendOptions, more?: unknown): unknown {
     // A new text is hashed for the look-up, which costs more than the match that follows.
     const receiver = this.fixed.size === 0 ? undefined : this.fixed.get(path as string);
-    if (receiver === undefined || options !== undefined) return this.#sendOther(path, body, options);
+    if (receiver === undefined || options !== undefined || more !== undefined)
+      return this.#sendOther(path, body, options, more);
     return this.dispatcher.send(receiver, path as string, body);
   }
 
@@ -109,7 +97,8 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
    */
   emit<Path extends AnyPath<Routes>>(path: Path, body?: BodyOf<Routes, Path>, options?: Options.SendOptions): number;
   emit(message: Message, options?: Options.SendOptions): number;
-  emit(path: string | Message, body?: unknown, options?: Options.SendOptions): number {
+  emit(path: string | Message, body?: unknown, options?: Options.SendOptions, more?: unknown): number {
+    if (more !== undefined || (options !== undefined && typeof path !== "string")) refuseMore("emit", path);
     if (typeof path === "string") return this.dispatcher.post(path, undefined, body, options, "emit") as number;
     requireMessage(path);
     return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "emit") as number;
@@ -277,7 +266,8 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   }
 
   /** Messages that were acquired, options, paths with parameters. */
-  #sendOther(path: string | Message, body: unknown, options: Options.SendOptions | undefined): unknown {
+  #sendOther(path: string | Message, body: unknown, options: Options.SendOptions | undefined, more: unknown): unknown {
+    if (more !== undefined || (options !== undefined && typeof path !== "string")) refuseMore("send", path);
     if (typeof path !== "string") {
       requireMessage(path);
       return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "send");
@@ -289,3 +279,18 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     return this.dispatcher.post(path, undefined, body, options, "send");
   }
 }
+
+limitArguments(MessageSystem.prototype, {
+  forward: 3,
+  command: 3,
+  target: 1,
+  has: 1,
+  handles: 1,
+  canAccept: 1,
+  close: 1,
+  start: 0,
+  flush: 0,
+  stats: 0,
+  prometheus: 0,
+});
+limitArguments(MessageSystem.prototype, { request: 3, query: 3, whenReady: 2 }, true);

@@ -1,4 +1,4 @@
-import { requireDuration, requireKnown } from "../pool/pool-error.js";
+import { requireArguments, requireDuration, requireKnown } from "../pool/pool-error.js";
 import { NoHandlerError, PlaceExpiredError, RequestTimeoutError, SystemClosedError } from "./bus-error.js";
 import { checkSendOptions, requireSignal } from "./check-options.js";
 import type { Deadline } from "./deadlines.js";
@@ -53,6 +53,7 @@ export class Place<Body = unknown, Reply = unknown> {
 
   /** Sends into the place. Throws PlaceExpiredError when it is not held any more; a message that is refused at the call leaves it held. */
   send(body?: Body, options?: SendOptions): Promise<Reply> | Reply {
+    requireArguments("send of a place", arguments.length, 2);
     if (options !== undefined) checkSendOptions(options);
     if (options?.signal?.aborted === true && this.held) throw options.signal.reason;
     this.#use();

@@ -1,5 +1,6 @@
 import type { Message, Observed } from "../pool/message.js";
-import { requireArguments, requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
+import { limitArguments } from "../pool/argument-limits.js";
+import { requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
 import type { ParamsOf } from "../pool/route.js";
 import { RegistrationRemovedError, RequestTimeoutError, SystemClosedError } from "./bus-error.js";
 import { requireSignal } from "./check-options.js";
@@ -49,7 +50,6 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    requireArguments("on", arguments.length, 3);
     return this.registry.handle("handler", template, handler as Run, options, false).remove;
   }
 
@@ -59,7 +59,6 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    requireArguments("once", arguments.length, 3);
     return this.registry.handle("handler", template, handler as Run, options, true).remove;
   }
 
@@ -69,7 +68,6 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    requireArguments("onCommand", arguments.length, 3);
     return this.registry.handle("command", template, handler as Run, options, false).remove;
   }
 
@@ -79,7 +77,6 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    requireArguments("onQuery", arguments.length, 3);
     return this.registry.handle("query", template, handler as Run, options, false).remove;
   }
 
@@ -92,7 +89,6 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     observer: Options.Observer<Template, BodyOf<Routes, PathsOf<Template>>>,
     options: Options.ObserverOptions = {},
   ): () => void {
-    requireArguments("subscribe", arguments.length, 3);
     return this.registry.observe(template, observer as unknown as Run, options, false).remove;
   }
 
@@ -187,3 +183,15 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     for (const end of [...this.#ends]) end();
   }
 }
+
+limitArguments(Registrations.prototype, {
+  on: 3,
+  once: 3,
+  onCommand: 3,
+  onQuery: 3,
+  subscribe: 3,
+  off: 2,
+  messages: 2,
+  use: 2,
+});
+limitArguments(Registrations.prototype, { waitFor: 2 }, true);

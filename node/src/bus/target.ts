@@ -1,3 +1,4 @@
+import { requireArguments } from "../pool/pool-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import type { Receiver } from "./receiver.js";
 import type { Registry } from "./registry.js";
@@ -19,7 +20,9 @@ export class Target<Body, Reply> {
     private readonly registry: Registry,
   ) {}
 
-  send(body?: Body): Sent<Reply> {
+  send(body?: Body): Sent<Reply>;
+  send(body?: Body, more?: unknown): Sent<Reply> {
+    if (more !== undefined) requireArguments("send of a target", 2, 1);
     if (this.#version !== this.registry.version) this.#find();
     if (this.#receiver === undefined) throw this.dispatcher.missing(this.path, body, undefined);
     return this.dispatcher.send(this.#receiver, this.path, body) as Sent<Reply>;

@@ -5,7 +5,7 @@ import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
-import { requireInteger } from "../pool/pool-error.js";
+import { requireArguments, requireInteger } from "../pool/pool-error.js";
 import { MarketRing } from "./market-ring.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
 import { tcpLines } from "./tcp-lines.js";
@@ -90,6 +90,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
 
   /** Begins to connect. */
   constructor(options: MarketDataOptions) {
+    requireArguments("new MarketData", arguments.length, 1);
     checkMarketOptions(options);
     this.#options = options;
     const { ring } = options;

@@ -1,3 +1,4 @@
+import { limitArguments } from "./argument-limits.js";
 import {
   CALLER,
   countOf,
@@ -21,6 +22,7 @@ import { Message } from "./message.js";
 import {
   DoubleReleaseError,
   MessageInUseError,
+  requireArguments,
   requireFunction,
   requireInteger,
   requireKnown,
@@ -59,6 +61,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
+    requireArguments("new MessagePool", arguments.length, 2);
     requireKnown("pool options", options, POOL_OPTIONS);
     for (const name of ["factory", "reset", "clear"] as const) {
       if (options[name] !== undefined) requireFunction(name, options[name]);
@@ -75,7 +78,9 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   }
 
   /** Lends a message. It is the caller's until `release`, `keep`, `send` or the end of its `using` block. */
-  acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M): Pooled<T, B, M> {
+  acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M): Pooled<T, B, M>;
+  acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M, more?: unknown): Pooled<T, B, M> {
+    if (more !== undefined) requireArguments("acquire", 4, 3);
     const head = this._head;
     if (head < 0) {
       if (!this._plain) return this.#acquireParkedOrNew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
@@ -290,3 +295,5 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     if (countOf(lease) === LAST_STAMP) this._detach(lease);
   }
 }
+
+limitArguments(MessagePool.prototype, { leaks: 1, withMessage: 4, warmup: 1, resize: 1, clear: 0, trim: 1, stats: 0 });

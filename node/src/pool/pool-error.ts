@@ -97,6 +97,7 @@ export function requireKnown(setting: string, options: unknown, known: readonly 
   if (typeof options !== "object" || options === null) throw new SettingError(setting, options, "an object");
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw new SettingError(setting, `{ ${name} }`, `of ${known.join(", ")}`);
+    if ((options as Record<string, unknown>)[name] === null) throw new SettingError(name, null, "a value, or left out");
   }
 }
 

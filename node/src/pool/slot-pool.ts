@@ -1,6 +1,7 @@
 import {
   DoubleReleaseError,
   PoolExhaustedError,
+  requireArguments,
   requireInteger,
   requireKnown,
   SettingError,
@@ -72,6 +73,7 @@ export class SlotPool<const Fields extends Schema> {
 
   /** capacity: slots, 1 to 1,048,576. Throws SettingError otherwise. */
   constructor(schema: Fields | RecordLayout<Fields>, capacity: number, options: SlotPoolOptions = {}) {
+    requireArguments("new SlotPool", arguments.length, 3);
     requireKnown("slot pool options", options, ["shared", "stride", "lead"]);
     this.layout = schema instanceof RecordLayout ? schema : new RecordLayout(schema);
     this.capacity = requireInteger("slot pool capacity", capacity, 1, 2 ** 20);

@@ -5,11 +5,12 @@ import type { MessageSystem } from "../bus/message-system.js";
 import type { RouteMap } from "../bus/path-types.js";
 import { captureScope, type Scope } from "../bus/platform.js";
 import { unwatchSignal, watchSignal } from "../bus/signals.js";
+import { limitArguments } from "../pool/argument-limits.js";
 import type { Message } from "../pool/message.js";
-import { requireDuration, requireFunction, requireKnown } from "../pool/pool-error.js";
+import { requireArguments, requireDuration, requireFunction, requireKnown } from "../pool/pool-error.js";
+import type { ForwardOptions, WorkerBridgeOptions } from "./bridge-options.js";
 import { requireCopyable, requireMovable } from "./copyable.js";
 import { type BridgePort, FrameLink } from "./frame-link.js";
-import type { Transfer } from "./frame-value.js";
 import { RemoteError, textsOf } from "./remote-error.js";
 
 const CALL = 0;
@@ -23,16 +24,6 @@ const CUT = 7;
 const CLOSED = "the bridge is closed";
 /** Frames that may wait for room in the ring, before calls are refused. */
 const MOST_UNSENT = 1_024;
-
-export interface WorkerBridgeOptions {
-  /** Bytes of each direction's ring, 65,536 by default; rounded up to a power of two. Longer frames take another way. */
-  readonly ringBytes?: number;
-}
-
-export interface ForwardOptions {
-  /** What of a message is moved to the other thread instead of copied: array buffers, message ports. */
-  readonly transfer?: (message: Message) => Transfer;
-}
 
 /** The call of the other side that code works for, by its asynchronous context. */
 interface Origin {
@@ -98,6 +89,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     port?: BridgePort,
     options: WorkerBridgeOptions = {},
   ) {
+    requireArguments("new WorkerBridge", arguments.length, 3);
     requireKnown("bridge options", options, ["ringBytes"]);
     this.#link = new FrameLink(port, options.ringBytes ?? 65_536, {
       arrived: (frame) => this.#handle(frame as [number, number, ...unknown[]]),
@@ -296,3 +288,5 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     this.#endIfDrained();
   }
 }
+
+limitArguments(WorkerBridge.prototype, { forward: 2, close: 1 });
