@@ -1,7 +1,8 @@
 // What crosses a bridge is the same whatever its length: a frame of the ring, or a longer one that takes the port.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { runInNewContext } from "node:vm";
+import { markAsUntransferable, MessageChannel, type MessagePort } from "node:worker_threads";
 import fc from "fast-check";
 import { type Message, MessageSystem, type SettingError, type Transfer, WorkerBridge } from "millpond";
 
@@ -98,6 +99,19 @@ const onDetached = new Uint8Array(detached);
 structuredClone(detached, { transfer: [detached] });
 const cyclic: Record<string, unknown> = { list: [1, new Map([["deep", new Set([new Point()])]])] };
 cyclic["self"] = cyclic;
+function failing(): never {
+  throw new Error("a trap");
+}
+
+function argumentsOf(..._values: unknown[]): unknown {
+  // eslint-disable-next-line prefer-rest-params
+  return arguments;
+}
+
+const revocable = Proxy.revocable({}, {});
+revocable.revoke();
+const revoked: unknown = revocable.proxy;
+
 const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["a URL", new URL("https://example.org"), /an instance of URL/],
   ["a Blob", new Blob(["text"]), /an instance of Blob/],
@@ -115,6 +129,16 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["a detached buffer", detached, /a detached array buffer/],
   ["a view on a detached buffer", [onDetached], /a detached array buffer/],
   ["a port that is not moved", new MessageChannel().port1, /an instance of MessagePort/],
+  ["a DOMException", new DOMException("given up", "AbortError"), /an instance of DOMException/],
+  ["a cause that is a DOMException", new Error("x", { cause: new DOMException("x") }), /an instance of DOMException/],
+  ["a Proxy", new Proxy({ a: 1 }, {}), /a Proxy/],
+  ["a Proxy of an array", { list: new Proxy([1], {}) }, /a Proxy/],
+  ["a Proxy that throws", new Proxy({}, { ownKeys: failing, getPrototypeOf: failing, get: failing }), /a Proxy/],
+  ["a revoked Proxy", revoked, /a Proxy/],
+  ["a boxed symbol", Object(Symbol("s")), /a symbol/],
+  ["an arguments object", argumentsOf(1, 2), /an arguments object/],
+  ["a module", await import("node:path"), /a module/],
+  ["an instance whose constructor is none", Object.create({ constructor: { name: 5 } }), /an unknown class/],
 ];
 
 for (const [name, value, words] of REFUSED) {
@@ -185,5 +209,172 @@ test("what transfer gives and cannot be moved is refused by name, and moves noth
     for (const pad of PADS) await assert.rejects(send("far/see", 1, pad), { name: "SettingError", message });
     assert.equal(whole.byteLength, 8);
   }
+  await close();
+});
+
+/** `levels` objects in one another, made by `wrap`. */
+function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
+  let value: unknown = 0;
+  for (let level = 0; level < levels; level++) value = wrap(value);
+  return value;
+}
+
+const WRAPS: readonly (readonly [string, (inner: unknown) => unknown])[] = [
+  ["objects", (inner) => ({ inner })],
+  ["arrays", (inner) => [inner]],
+  ["maps", (inner) => new Map([[1, inner]])],
+  ["keys of maps", (inner) => new Map([[inner, 1]])],
+  ["sets", (inner) => new Set([inner])],
+  ["errors", (inner) => new Error("outer", { cause: inner })],
+];
+
+for (const [name, wrap] of WRAPS) {
+  test(`1,000 levels of ${name} arrive; more are refused, as a body, as meta and as a reply`, async () => {
+    let reply: unknown;
+    const { send, close, seen } = joined(undefined, () => reply);
+    for (const pad of PADS) {
+      // The body has a level of its own.
+      await send("far/see", nested(999, wrap), pad, nested(1_000, wrap));
+      let depth = 0;
+      const inner = (value: object): unknown => {
+        if (value instanceof Map) return typeof [...value.keys()][0] === "number" ? value.get(1) : [...value.keys()][0];
+        if (value instanceof Set) return [...(value as Set<unknown>)][0];
+        return value instanceof Error ? value.cause : Object.values(value)[0];
+      };
+      for (let one = seen(); typeof one === "object"; one = inner(one!)) depth++;
+      assert.equal(depth, 999);
+      for (const levels of [1_001, 20_000, 200_000]) {
+        const message = /^the depth of the (body|meta|reply) of far\/\w+ is more than 1000: it must be at most 1000$/;
+        await assert.rejects(send("far/see", nested(levels, wrap), pad), { name: "SettingError", message });
+        await assert.rejects(send("far/see", 1, pad, nested(levels, wrap)), { name: "SettingError", message });
+        reply = nested(levels, wrap);
+        await assert.rejects(send("far/reply", 1, pad), { name: "RemoteError", message });
+      }
+    }
+    await close();
+  });
+}
+
+test("the depth is that of the copy, which follows a reference where it comes first", async () => {
+  const { send, close } = joined();
+  const chain = Array.from({ length: 20_000 }, (): { next?: unknown } => ({}));
+  for (const [at, one] of chain.entries()) one.next = chain[at + 1];
+  await assert.rejects(send("far/see", chain, ""), { name: "SettingError", message: /^the depth of the body/ });
+  // From its end no object is deeper than its array.
+  await send("far/see", [...chain].reverse(), "");
+  await close();
+});
+
+test("values that change while they are read, or throw, are refused by name, and end nothing", async () => {
+  const { send, close } = joined();
+  const message = /^the (body|message) (of )?far\/see is not readable \(.*\): it must be a primitive/;
+  for (const pad of PADS) {
+    const boom = {
+      get boom(): unknown {
+        throw new Error("boom");
+      },
+    };
+    await assert.rejects(send("far/see", boom, pad), { name: "SettingError", message });
+    let reads = 0;
+    const changing = {
+      get value(): unknown {
+        return reads++ === 0 ? 1 : () => 0;
+      },
+    };
+    await assert.rejects(send("far/see", changing, pad), { name: "SettingError", message });
+    const endless = (): unknown => ({
+      get more(): unknown {
+        return endless();
+      },
+    });
+    await assert.rejects(send("far/see", endless(), pad), { name: "SettingError", message: /^the depth of the body/ });
+    let first = true;
+    const deeper = {
+      get value(): unknown {
+        const was = first;
+        first = false;
+        return was ? 1 : nested(200_000, (inner) => [inner]);
+      },
+    };
+    await assert.rejects(send("far/see", deeper, pad), { name: "SettingError", message });
+    assert.equal(await send("far/echo", pad, pad), pad);
+  }
+  await close();
+});
+
+test("an accessor of the body may close the bridge: the call fails", async () => {
+  const near = new MessageSystem();
+  const bridge = new WorkerBridge(near);
+  bridge.forward("far/*");
+  for (const closing of [1, 2]) {
+    let reads = 0;
+    const body = {
+      get value(): number {
+        if (++reads === closing) void bridge.close(0);
+        return 1;
+      },
+    };
+    await assert.rejects(near.send("far/x", body) as Promise<unknown>, { name: "RemoteError" });
+  }
+  assert.equal(near.pool.stats().inUse, 0);
+});
+
+test("what Node does not let go is copied instead of moved: other Buffers keep their bytes", async () => {
+  let moved: Transfer = [];
+  const { send, close, seen } = joined(() => moved);
+  const marked = Uint8Array.from([1, 2, 3]).buffer;
+  markAsUntransferable(marked);
+  for (const pad of PADS) {
+    const small = Buffer.from("small");
+    const other = Buffer.from("other");
+    const whole = Uint8Array.from([4, 5, 6]).buffer;
+    moved = [small.buffer as ArrayBuffer, marked, whole];
+    await send("far/see", { small, marked, whole }, pad);
+    const came = seen() as { small: Buffer; marked: ArrayBuffer; whole: ArrayBuffer };
+    assert.deepEqual([String(came.small), String(small), String(other)], ["small", "small", "other"]);
+    assert.equal(came.small.buffer.byteLength, small.buffer.byteLength);
+    assert.deepEqual(
+      [new Uint8Array(came.marked), new Uint8Array(came.whole)],
+      [Uint8Array.of(1, 2, 3), Uint8Array.of(4, 5, 6)],
+    );
+    assert.deepEqual([marked.byteLength, whole.byteLength], [3, 0]);
+  }
+  await close();
+});
+
+test("a port that was closed or moved before is refused, and nothing is moved", async () => {
+  let moved: Transfer = [];
+  const { send, close } = joined(() => moved);
+  const closed = new MessageChannel();
+  closed.port1.close();
+  const gone = new MessageChannel();
+  const { port1 } = new MessageChannel();
+  port1.postMessage(0, [gone.port2]);
+  const message = /^a part of the transfer of far\/see is not movable \(.*\): it must be an array buffer/;
+  const whole = new ArrayBuffer(8);
+  for (const port of [closed.port1, gone.port2]) {
+    moved = [whole, port];
+    for (const pad of PADS) await assert.rejects(send("far/see", 1, pad), { name: "SettingError", message });
+    assert.equal(whole.byteLength, 8);
+  }
+  gone.port1.close();
+  port1.close();
+  await close();
+});
+
+test("buffers of another realm are moved, and such objects and errors copied", async () => {
+  let moved: Transfer = [];
+  const { send, close, seen } = joined(() => moved);
+  const other = runInNewContext(
+    "({ buffer: new ArrayBuffer(8), list: [1], map: new Map([[1, 2]]), error: new TypeError('t') })",
+  ) as {
+    buffer: ArrayBuffer;
+  };
+  moved = [other.buffer];
+  await send("far/see", other, "");
+  const came = seen() as { buffer: ArrayBuffer; error: Error; list: unknown; map: unknown };
+  assert.deepEqual([other.buffer.byteLength, came.buffer.byteLength], [0, 8]);
+  assert.ok(came.error instanceof TypeError);
+  assert.deepEqual([came.list, came.map], [[1], new Map([[1, 2]])]);
   await close();
 });

@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Deque } from "../pool/deque.js";
 import { FrameRing } from "./frame-ring.js";
+import { isHeld, unmovable, unreadable } from "./copyable.js";
 import { frameOf, type Transfer, valueOf } from "./frame-value.js";
 
 /** Alone in its frame: the frame lies in the port. It is too long for the ring, or comes with what is moved. */
@@ -83,18 +84,42 @@ export class FrameLink {
     return this.#unsent.length;
   }
 
-  /** Throws if it cannot be copied or moved. A frame that does not fit waits for room; all frames stay in order. */
-  send(frame: unknown[], moved: Transfer): void {
+  /**
+   * Throws SettingError if it cannot be copied or moved; `name` is what it is for. A frame that does not fit waits for room; all
+   * frames stay in order.
+   */
+  send(frame: unknown[], moved: Transfer, name: string): void {
     if (this.#ended) return;
-    let bytes = frameOf(frame, moved);
+    let bytes = this.#bytesOf(frame, moved, name);
+    // User code may have been called.
+    if (this.#ended) return;
     if (moved.length > 0 || bytes.length > this.#out.longest) {
       // First the port: who finds the mark in the ring finds the frame in the port.
-      this.#control.postMessage([BY_PORT, bytes, moved] satisfies Posted, [bytes.buffer, ...moved] as never);
+      this.#post(bytes, moved, name);
       bytes = frameOf([BY_PORT], []);
     }
     if (this.#unsent.length > 0 || !this.#out.tryPush(bytes)) {
       this.#unsent.push(bytes);
       this.#in.wake();
+    }
+  }
+
+  #bytesOf(frame: unknown[], moved: Transfer, name: string): Uint8Array<ArrayBuffer> {
+    try {
+      return frameOf(frame, moved);
+    } catch (error) {
+      throw unreadable(`message ${name}`, error);
+    }
+  }
+
+  /** Moves all of `moved` or, where it throws, nothing. */
+  #post(bytes: Uint8Array<ArrayBuffer>, moved: Transfer, name: string): void {
+    // Its pool of small Buffers and others that Node does not let go are copied, as Node 20 does.
+    const parts = moved.map((one) => (isHeld(one) ? (one as ArrayBuffer).slice() : one));
+    try {
+      this.#control.postMessage([BY_PORT, bytes, parts] satisfies Posted, [bytes.buffer, ...parts] as never);
+    } catch (error) {
+      throw unmovable(name, error);
     }
   }
 

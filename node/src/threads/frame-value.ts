@@ -1,3 +1,4 @@
+import { types } from "node:util";
 import { Deserializer, Serializer } from "node:v8";
 import type { MessagePort } from "node:worker_threads";
 
@@ -52,7 +53,7 @@ class FrameWriter extends Serializer {
     (
       this as unknown as { _setTreatArrayBufferViewsAsHostObjects(value: boolean): void }
     )._setTreatArrayBufferViewsAsHostObjects(true);
-    for (const [at, one] of moved.entries()) if (one instanceof ArrayBuffer) this.transferArrayBuffer(at, one);
+    for (const [at, one] of moved.entries()) if (types.isArrayBuffer(one)) this.transferArrayBuffer(at, one);
   }
 
   _writeHostObject(object: View | MessagePort): void {
@@ -77,7 +78,7 @@ class FrameReader extends Deserializer {
     private readonly moved: Transfer,
   ) {
     super(frame);
-    for (const [at, one] of moved.entries()) if (one instanceof ArrayBuffer) this.transferArrayBuffer(at, one);
+    for (const [at, one] of moved.entries()) if (types.isArrayBuffer(one)) this.transferArrayBuffer(at, one);
   }
 
   _readHostObject(): View | MessagePort {

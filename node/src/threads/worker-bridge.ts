@@ -147,7 +147,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   #stopCalls(): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.#link.send([CLOSE, 0], []);
+    this.#link.send([CLOSE, 0], [], "");
   }
 
   /** All calls that either side made before it closed have come, in order, and have their replies. */
@@ -190,17 +190,18 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
     return new Promise((resolve, reject) => {
-      requireMovable(`transfer of ${path}`, transfer);
+      requireMovable(path, transfer);
       requireCopyable(`body of ${path}`, body, transfer);
       requireCopyable(`meta of ${path}`, meta, transfer);
-      this.#link.send([CALL, call, path, body, meta, traceparent, served], transfer);
+      this.#link.send([CALL, call, path, body, meta, traceparent, served], transfer, path);
+      // Accessors of the body may do anything.
+      if (this.#ended !== undefined) throw new RemoteError(this.#ended, path);
       const abort = (): void => {
         this.#pending.delete(call);
         this.#link.sendAhead([ABORT, call]);
         reject(signal!.reason);
         this.#endIfDrained();
       };
-      // An accessor of the body may have aborted it.
       if (signal?.aborted === true) return abort();
       const done = (): void => unwatchSignal(signal, abort);
       if (signal !== undefined) watchSignal(signal, abort);
@@ -273,17 +274,17 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     })
       .then((reply) => {
         requireCopyable(`reply of ${path}`, reply, []);
-        this.#answer(call, [REPLY, call, reply]);
+        this.#answer(call, path, [REPLY, call, reply]);
       })
       .catch((error: unknown) => {
-        this.#answer(call, [FAILURE, call, ...textsOf(error)]);
+        this.#answer(call, path, [FAILURE, call, ...textsOf(error)]);
       });
   }
 
   /** Nothing is sent for a call that the other side no longer waits for. */
-  #answer(call: number, frame: unknown[]): void {
+  #answer(call: number, path: string, frame: unknown[]): void {
     if (!this.#running.has(call)) return;
-    this.#link.send(frame, []);
+    this.#link.send(frame, [], path);
     this.#running.delete(call);
     this.#endIfDrained();
   }
