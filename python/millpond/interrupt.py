@@ -1,4 +1,4 @@
-"""Ctrl-C while another package reads an Arrow stream of this one."""
+"""Ctrl-C, and other exceptions, while another package reads an Arrow stream of this one."""
 
 from __future__ import annotations
 
@@ -15,4 +15,15 @@ def interruptible() -> Generator[None, None, None]:
         yield
     except Exception:
         _core.raise_interrupt()
+        raise
+
+
+@contextmanager
+def original(raised: list[BaseException]) -> Generator[None, None, None]:
+    """Replaces the consumer's error by what the stream has raised."""
+    try:
+        yield
+    except Exception:
+        if raised:
+            raise raised[0] from None
         raise

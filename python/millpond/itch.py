@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .arguments import checked_path
 from .batch import NO_INSTRUMENT, UNDEF_PRICE, Rows, is_mantissa
+from .interrupt import original
 
 if TYPE_CHECKING:
     import pandas
@@ -147,15 +148,19 @@ class ItchTable:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow record batches. Needs pyarrow."""
-        return self._reader().__arrow_c_stream__(requested_schema)
+        return self._reader([]).__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        return self._reader().read_all()
+        raised: list[BaseException] = []
+        with original(raised):
+            return self._reader(raised).read_all()
 
     def to_polars(self) -> polars.DataFrame:
         import polars
 
-        return polars.DataFrame(self)
+        raised: list[BaseException] = []
+        with original(raised):
+            return polars.DataFrame(self._reader(raised))
 
     def to_pandas(self) -> pandas.DataFrame:
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
@@ -165,9 +170,12 @@ class ItchTable:
         """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
         from .parquet import write
 
-        write(self, checked_path(path), partition_by)
+        raised: list[BaseException] = []
+        with original(raised):
+            write(self._reader(raised), checked_path(path), partition_by)
 
-    def _reader(self) -> Any:
+    def _reader(self, raised: list[BaseException]) -> Any:
+        """Appends to `raised` what ends the reading."""
         try:
             import pyarrow as pa
         except ImportError:
@@ -179,15 +187,25 @@ class ItchTable:
         schema = schema.insert(place + 1, arrow.field("symbol", arrow.string()))
 
         def record_batches() -> Iterator[Any]:
-            for rows in self.batches(1 << 17):
-                columns = [_arrow_column(arrow, rows, name, schema.field(name).type, name in prices)
-                           for name in self.dtype.names or ()]  # fmt: skip
-                symbols = self._scan.symbols_of(rows)
-                nowhere = rows["instrument_id"] == NO_INSTRUMENT
-                columns.insert(place + 1, arrow.array(symbols, arrow.string(), mask=nowhere))
-                yield arrow.record_batch(columns, schema=schema)
+            try:
+                yield from self._record_batches(arrow, schema, prices)
+            except GeneratorExit:  # the consumer reads no further
+                raise
+            except BaseException as error:
+                raised.append(error)
+                raise
 
         return arrow.RecordBatchReader.from_batches(schema, record_batches())
+
+    def _record_batches(self, arrow: Any, schema: Any, prices: set[str]) -> Iterator[Any]:
+        place = schema.get_field_index("symbol")
+        for rows in self.batches(1 << 17):
+            columns = [_arrow_column(arrow, rows, name, schema.field(name).type, name in prices)
+                       for name in self.dtype.names or ()]  # fmt: skip
+            symbols = self._scan.symbols_of(rows)
+            nowhere = rows["instrument_id"] == NO_INSTRUMENT
+            columns.insert(place, arrow.array(symbols, arrow.string(), mask=nowhere))
+            yield arrow.record_batch(columns, schema=schema)
 
 
 def _arrow_type(arrow: Any, form: np.dtype[Any]) -> Any:
@@ -199,11 +217,17 @@ def _arrow_type(arrow: Any, form: np.dtype[Any]) -> Any:
 def _arrow_column(arrow: Any, rows: Rows, name: str, form: Any, price: bool) -> Any:
     values = np.ascontiguousarray(rows[name])
     if values.dtype.kind == "S":
-        return arrow.array(np.char.decode(values, "latin-1"), form)
+        return arrow.array(_latin_1(values), form)
     if values.dtype.kind == "M":
         return arrow.array(values, arrow.timestamp("ns")).cast(form)
     missing = np.isnan(values) if values.dtype.kind == "f" else values == UNDEF_PRICE if price else None
     return arrow.array(values, form, mask=missing)
+
+
+def _latin_1(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """As numpy.char.decode, which loses the exception of a signal handler, such as that of Ctrl-C."""
+    width = texts.dtype.itemsize
+    return texts.view(np.uint8).reshape(len(texts), width).astype("<u4").view(f"<U{width}")[:, 0]
 
 
 class Messages:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import signal
 import struct
+import time
+import warnings
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import numpy as np
 import pytest
 from captures import HEADER, mold, record
 from itch_file import add, broken, delete, execute, framed, made_up_day
+from millpond.itch import _latin_1
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -332,3 +337,63 @@ def test_polars_and_parquet_take_orders_and_messages(tmp_path: Path) -> None:
     assert len(polars.read_parquet(tmp_path / "adds.parquet")) == len(scan.messages["A"].to_numpy())
     assert len(scan.messages["S"].to_polars()) == 0
     assert scan.messages["B"].to_pandas()["match_id"].tolist() == [5]
+
+
+ORDERS: dict[str, Callable[[millpond.ItchTable, Path], object]] = {
+    "arrow": lambda table, path: table.to_arrow(),
+    "polars": lambda table, path: pytest.importorskip("polars") and table.to_polars(),
+    "parquet": lambda table, path: table.to_parquet(path),
+}
+
+
+@pytest.mark.parametrize("read", ORDERS.values(), ids=ORDERS)
+def test_an_interrupt_at_any_time_ends_the_reading_of_orders(
+    tmp_path: Path, read: Callable[[millpond.ItchTable, Path], object]
+) -> None:
+    """Not lost, and not as an exception of another package."""
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(made_up_day(50_000, 20)[0])
+    table = millpond.scan(path).orders
+    fired: list[bool] = []
+
+    def interrupt(*_: object) -> None:
+        fired.append(True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    read(table, tmp_path / "out")
+    begin = time.monotonic()
+    read(table, tmp_path / "out")
+    took = time.monotonic() - begin
+    try:
+        for step in range(30):
+            fired.clear()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, took * (step + 1) / 40)
+                try:
+                    read(table, tmp_path / "out")
+                    assert not fired
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("read", ORDERS.values(), ids=ORDERS)
+def test_a_warning_that_is_an_error_ends_the_reading_as_it_is(
+    tmp_path: Path, read: Callable[[millpond.ItchTable, Path], object]
+) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(made_up_day(50, 2)[0][:-1])
+    with warnings.catch_warnings(), pytest.raises(millpond.MillpondWarning, match="the file ends after"):
+        warnings.simplefilter("error")
+        read(millpond.scan(path).orders, tmp_path / "out")
+
+
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_texts_of_any_bytes_are_latin_1(width: int) -> None:
+    texts = np.random.default_rng(width).integers(0, 256, 1_000 * width, np.uint8).view(f"S{width}")
+    assert _latin_1(texts).tolist() == np.char.decode(texts, "latin-1").tolist()
+    assert len(_latin_1(texts[:0])) == 0
