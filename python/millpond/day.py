@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _PATTERNS = (
 
 def date_of(path: str) -> datetime.date | None:
     """The date in a file's name, or None."""
-    name = Path(path).name
+    name = os.path.basename(path)
     for pattern, parts in _PATTERNS:
         for found in pattern.finditer(name):
             numbers = dict(zip(parts, map(int, found.groups()), strict=True))

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
@@ -494,10 +493,10 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
     """The reader for the file, the format of its datagrams, and the capture time of the first one."""
     if form is not None and form != "journal" and form not in _CAPTURES:
         raise ValueError(f"format: found {form!r}, must be journal or one of {', '.join(_CAPTURES)}")
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         if form not in (None, "journal"):
             raise ValueError(f"format: {path!r} is a folder, so a journal, and not {form!r}")
-        segments = sorted(each.name for each in Path(path).iterdir() if ".mpj" in each.suffixes)
+        segments = sorted(name for name in os.listdir(path) if ".mpj." in name + ".")
         packed = [name for name in segments if name.endswith((".mpj.gz", ".mpj.zst"))]
         if packed:  # its records would be missing
             raise DamagedFile(f"'{path}': segment {packed[0]!r} is compressed; unpack it, or scan it alone")
@@ -527,7 +526,6 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
 
 
 def _size(path: str) -> int:
-    place = Path(path)
-    if place.is_dir():
-        return sum(each.stat().st_size for each in place.iterdir() if each.is_file())
-    return place.stat().st_size
+    if os.path.isdir(path):
+        return sum(each.stat().st_size for each in os.scandir(path) if each.is_file())
+    return os.stat(path).st_size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Generator
 
 
@@ -21,6 +20,8 @@ def whole(path: str | os.PathLike[str]) -> Generator[str, None, None]:
         yield part
         os.replace(part, place)
     except BaseException:
+        import shutil  # takes long to import, and is seldom needed
+
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(part) if os.path.isdir(part) else os.unlink(part)
         raise
