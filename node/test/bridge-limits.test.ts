@@ -42,6 +42,23 @@ test("what does not fit into the way to the other side is refused like by a queu
   await farEnd.close();
 });
 
+test("a forward ends with its signal; calls that were made before are answered", async () => {
+  const { near, far, nearEnd, farEnd } = joined();
+  far.on("far/echo", (message) => message.body);
+  near.off("far/*");
+  const bridge = nearEnd as unknown as WorkerBridge<Record<string, never>>;
+  const abort = new AbortController();
+  bridge.forward("far/*" as never, { signal: abort.signal });
+  const before = send(near, "far/echo", "before");
+  abort.abort();
+  assert.equal(await before, "before");
+  assert.throws(() => near.send("far/echo"), { name: "NoHandlerError" });
+  assert.throws(() => bridge.forward("far/*" as never, { signal: 5 as never }), { name: "SettingError" });
+  bridge.forward("far/*" as never, { signal: AbortSignal.abort() });
+  assert.equal(near.handles("far/echo"), false);
+  assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
+});
+
 test("what a forward is to move is checked: the function when it is given, its result with the call", async () => {
   const { near, far, nearEnd, farEnd } = joined();
   far.on("far/echo", (message) => message.body);

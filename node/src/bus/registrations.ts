@@ -172,8 +172,9 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
   }
 
   /** @internal As `on`, for messages that leave the thread while `entry` is not full. */
-  _forward(template: string, handler: (message: Message) => Promise<unknown>, entry: Entry): () => void {
-    const receiver = this.registry.handle("handler", template, handler as Run, {}, false);
+  _forward(template: string, handler: Run, entry: Entry, signal: AbortSignal | undefined): () => void {
+    const options = signal === undefined ? {} : { signal };
+    const receiver = this.registry.handle("handler", template, handler, options, false);
     receiver.entry = entry;
     return receiver.remove;
   }

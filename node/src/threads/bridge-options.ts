@@ -7,6 +7,8 @@ export interface WorkerBridgeOptions {
 }
 
 export interface ForwardOptions {
+  /** Ends the registration when it is aborted. */
+  readonly signal?: AbortSignal;
   /** What of a message is moved to the other thread instead of copied: array buffers, message ports. */
   readonly transfer?: (message: Message) => Transfer;
 }

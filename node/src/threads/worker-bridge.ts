@@ -103,13 +103,15 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
 
   /** Messages that `template` matches are handled by the system of the other thread. Returns the undo. */
   forward<Template extends keyof Routes & string>(template: Template, options: ForwardOptions = {}): () => void {
-    requireKnown("forward options", options, ["transfer"]);
-    const { transfer } = options;
+    requireKnown("forward options", options, ["signal", "transfer"]);
+    const { signal, transfer } = options;
     if (transfer !== undefined) requireFunction("transfer", transfer);
-    return this.system._forward(template, (message) => this.#call(message, transfer?.(message) ?? []), {
+    const call = (message: Message): Promise<unknown> => this.#call(message, transfer?.(message) ?? []);
+    const entry = {
       full: () => this.#full && !this.#closing,
       errorOf: () => new QueueFullError(template, MOST_UNSENT),
-    });
+    };
+    return this.system._forward(template, call, entry, signal);
   }
 
   get #full(): boolean {
