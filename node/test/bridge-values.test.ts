@@ -243,7 +243,7 @@ for (const [name, wrap] of WRAPS) {
       };
       for (let one = seen(); typeof one === "object"; one = inner(one!)) depth++;
       assert.equal(depth, 999);
-      for (const levels of [1_001, 20_000, 200_000]) {
+      for (const levels of [1_001, 20_000]) {
         const message = /^the depth of the (body|meta|reply) of far\/\w+ is more than 1000: it must be at most 1000$/;
         await assert.rejects(send("far/see", nested(levels, wrap), pad), { name: "SettingError", message });
         await assert.rejects(send("far/see", 1, pad, nested(levels, wrap)), { name: "SettingError", message });
