@@ -276,7 +276,11 @@ void ItchDecoder::publish_top(std::uint16_t book, Bytes message, const Context& 
     const bool incomplete = !complete_ || !order_books_.is_complete(book);
     const auto flags = static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.is_halted() ? kHalted : 0));
     if (top == entry.top && (flags == entry.flags || !entry.published)) return;
-    entry.top = top;
+    // Not as a whole: `top` stays in registers, and no load waits for smaller stores.
+    entry.top.bid_price = top.bid_price;
+    entry.top.ask_price = top.ask_price;
+    entry.top.bid_size = top.bid_size;
+    entry.top.ask_size = top.ask_size;
     entry.flags = flags;
     entry.published = true;
     auto quote = start<Quote>(message, context);
