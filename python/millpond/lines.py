@@ -38,6 +38,7 @@ class LineReader:
     def __init__(self, prices: str, symbols: list[str] | None = None) -> None:
         self._wanted = None if symbols is None else {*symbols, None}
         self._dtypes = dtypes(prices)
+        self._limits = {table: _limits_of(dtype) for table, dtype in self._dtypes.items()}
         self._scale = None if prices == "int64" else 10_000
         self._ids: dict[str, int] = {}
         self.names: list[tuple[bytes, bytes]] = []
@@ -74,9 +75,11 @@ class LineReader:
     def _id(self, symbol: str | None) -> int:
         if symbol is None:
             return NO_INSTRUMENT
-        found = self._ids.setdefault(symbol, len(self._ids))
-        if found == len(self.names):
-            self.names.append((b"", symbol.encode()))
+        found = self._ids.get(symbol)
+        if found is None:
+            name = symbol.encode()  # raises before anything has changed
+            found = self._ids[symbol] = len(self.names)
+            self.names.append((b"", name))
         return found
 
     def _price(self, price: Any) -> float | int:
@@ -128,18 +131,18 @@ class LineReader:
         )  # fmt: skip
 
     def _put(self, table: str, *row: Any) -> None:
-        for value in row:
-            if isinstance(value, int) and not -(2**63) <= value < 2**64:
-                raise BadLine(f"{value} does not fit 64 bits")
+        for value, limits in zip(row, self._limits[table], strict=True):
+            if limits is not None and not (isinstance(value, int) and limits[0] <= value <= limits[1]):
+                raise BadLine(f"{value!r} is not a number from {limits[0]} to {limits[1]}")
         self._rows[table].append(row)
 
     def _miss(self, event: Any) -> None:
         count, first, last = event["count"], event.get("first", 0), event.get("last", 0)
         if not isinstance(count, int) or count < 0:
             raise BadLine(f"count {count!r} is not a number of events")
-        self._missed += count
         if last:
             self._put("lost", _NO_TIME, first, last, 1)
+        self._missed += count
 
     def _bye(self, event: Any) -> None:
         self.goodbye = str(event["text"])
@@ -158,6 +161,12 @@ class LineReader:
         "bye": _bye,
         "error": _said,
     }
+
+
+def _limits_of(dtype: np.dtype[Any]) -> list[tuple[int, int] | None]:
+    """Of each column the least and the largest number; None: not a whole number, nor a time."""
+    forms = [np.dtype(np.int64) if dtype[name].kind == "M" else dtype[name] for name in dtype.names or ()]
+    return [(int(np.iinfo(form).min), int(np.iinfo(form).max)) if form.kind in "iu" else None for form in forms]
 
 
 def _array(rows: list[tuple[Any, ...]], dtype: np.dtype[Any]) -> Any:

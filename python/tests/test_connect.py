@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import ssl
@@ -165,6 +166,26 @@ def test_a_damaged_line_is_a_row_or_a_bad_line(line: bytes, changes: list[tuple[
     except BadLine:
         pass
     reader.take()
+
+
+WRONG = [None, True, -1, 2**16, 2**32, 2**63, 2**64, 1.5, float("nan"), "x", "\ud800", "x" * 100, [], {}]
+
+
+@pytest.mark.parametrize("prices", ["float64", "int64"])
+@pytest.mark.parametrize("line", LINES, ids=[json.loads(line)["type"] for line in LINES])
+def test_a_line_with_a_wrong_value_spoils_no_other(line: bytes, prices: str) -> None:
+    event = json.loads(line)
+    for key in event:
+        for value in WRONG:
+            reader = LineReader(prices)
+            try:
+                reader.add(json.dumps({**event, key: value}).encode())
+            except BadLine:
+                pass
+            reader.add(json.dumps({**json.loads(LINES[2]), "symbol": "GOOD"}).encode())
+            batch = reader.take()
+            last = batch.breaks[-1]
+            assert (last["trade_id"], reader.names[last["instrument_id"]]) == (9, (b"", b"GOOD")), (key, value)
 
 
 @settings(deadline=None)
