@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DeadLetter, MessageSystem, RequestTimeoutError } from "millpond";
-import { gate, turn } from "./support/gate.js";
+import { gate, startInTime, turn } from "./support/gate.js";
 
 test("a request that timed out or was aborted before it started never runs; one that runs is told", async () => {
   const letters: DeadLetter[] = [];
@@ -19,8 +19,10 @@ test("a request that timed out or was aborted before it started never runs; one 
   };
   system.on("q", handle, { queue: { capacity: 1, overflow: "wait" } });
   const abort = new AbortController();
-  const running = assert.rejects(system.request("q", "runs", { timeoutMs: 50 }), RequestTimeoutError);
-  await turn();
+  let running: Promise<void> | undefined;
+  await startInTime(() => {
+    running = assert.rejects(system.request("q", "runs", { timeoutMs: 50 }), RequestTimeoutError);
+  });
   const queued = assert.rejects(system.request("q", "queued", { timeoutMs: 50 }), RequestTimeoutError);
   const waiting = assert.rejects(system.request("q", "waits for room", { signal: abort.signal }), /given up/);
   abort.abort(new Error("given up"));

@@ -4,7 +4,7 @@ import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { MessageSystem, RequestTimeoutError, WorkerBridge } from "millpond";
-import { gate, turn } from "./support/gate.js";
+import { gate, startInTime, turn } from "./support/gate.js";
 
 /** What each promise and each resource of the process carries; stays 0 where contexts are frames, from Node 24 on. */
 function stores(): number {
@@ -106,14 +106,15 @@ test("each time limit ends in the context of its own sender: letters and listene
   };
   system.on("hangs", hang);
   system.on("queued", hang, { queue: { capacity: 8 } });
-  const late = ["hangs", "queued"].flatMap((path) =>
-    ["x", "y", "z"].map((tenant) =>
-      assert.rejects(
-        tenants.run(tenant, () => system.request(path, tenant, { timeoutMs: 5 })),
-        RequestTimeoutError,
-      ),
-    ),
-  );
+  const late: Promise<void>[] = [];
+  await startInTime(() => {
+    for (const path of ["hangs", "queued"]) {
+      for (const tenant of ["x", "y", "z"]) {
+        const sent = tenants.run(tenant, () => system.request(path, tenant, { timeoutMs: 5 }));
+        late.push(assert.rejects(sent, RequestTimeoutError));
+      }
+    }
+  });
   await Promise.all(late);
   const ofAll = ["x", "y", "z"].map((tenant) => `letter ${tenant} ${tenant}`);
   assert.deepEqual(seen.filter((line) => line.startsWith("letter")).sort(), [...ofAll, ...ofAll].sort());
