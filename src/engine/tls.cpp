@@ -164,6 +164,7 @@ public:
         if (refused_ != 0) filled = refused_;
         const auto result = moved(SSL_write(ssl_.get(), scratch_.data(), static_cast<int>(filled)));
         refused_ = result.bytes == 0 ? filled : 0;
+        if (result.over) learn_why();
         return result;
     }
 
@@ -174,6 +175,12 @@ public:
     }
 
 private:
+    /// A peer that refuses us says so and closes the connection: a write that fails may have overtaken its alert.
+    void learn_why() noexcept {
+        if (received_ || failed_ || SSL_is_init_finished(ssl_.get()) == 0) return;
+        char byte = 0;
+        static_cast<void>(moved(SSL_peek(ssl_.get(), &byte, 1)));
+    }
     [[nodiscard]] Moved moved(int result) noexcept {
         wants_writable_ = false;
         if (result > 0) return {static_cast<std::size_t>(result)};

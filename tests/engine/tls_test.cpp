@@ -1,12 +1,18 @@
 #include <millpond/engine/tls.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <sys/socket.h>
 
 #include <gtest/gtest.h>
 
+#include "src/engine/tls_transport.hpp"
 #include "tests/engine/engine_pair.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/support/allocation_counter.hpp"
@@ -221,6 +227,28 @@ TEST_F(TlsTest, EachFailedHandshakeIsReportedWithItsReasonOnEitherSide) {
     const RawClient idle{silent.port()};
     ASSERT_TRUE(run_until(io_, [&] { return !acceptor_says.said.empty(); }));
     EXPECT_EQ(acceptor_says.said, std::vector<std::string>{"TLS handshake failed|timed out"});
+}
+
+TEST_F(TlsTest, AWriteThatOvertakesTheAlertStillSaysWhy) {
+    const auto& made = certificates();
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    const TlsContext servers{TlsRole::server, options_of(made, "ours-server", "ours")};
+    auto without = options_of(made, "ours-client", "ours");
+    without.certificate.clear();
+    const TlsContext clients{TlsRole::client, without};
+    auto server = make_tls_transport(servers, core::Descriptor{ends[0]}, {});
+    auto client = make_tls_transport(clients, core::Descriptor{ends[1]}, test::Certificates::kServerName);
+    std::array<std::byte, 256> room;
+    for (int turn = 0; turn < 2; ++turn) {
+        EXPECT_FALSE(client->receive(room).over);
+        static_cast<void>(server->receive(room));
+    }
+    server.reset();
+    const std::string_view hello{"hello"};
+    EXPECT_TRUE(client->send({&hello, 1}).over);
+    EXPECT_TRUE(client->failed_to_begin());
+    EXPECT_NE(client->failure().find("alert certificate required"), std::string_view::npos) << client->failure();
 }
 
 TEST_F(TlsTest, AFileThatIsNoneIsNamed) {
