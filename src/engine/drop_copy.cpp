@@ -35,8 +35,11 @@ void DropCopy::take_over_files() {
             unusable_.push_back(found.error());
             continue;
         }
-        if (*found == nullptr || (*found)->ring().records() == 0) continue;
-        recovered_.add((*found)->ring().records());
+        if (*found == nullptr) continue;
+        const auto& ring = (*found)->ring();
+        recovered_.add(ring.records() + ring.left_out());
+        counters_.not_encoded.add(ring.left_out());  // no pump is there that writes it
+        if (ring.records() == 0) continue;
         const std::lock_guard guard{left_lock_};
         left_.push_back(*std::move(found));
     }

@@ -129,6 +129,7 @@ TEST(RecordRing, ARingInMemoryThatOutlivesItGoesOnWhereAnotherEnded) {
     for (int life = 0; life < 200; ++life) {
         RecordRing ring{memory->bytes};
         ASSERT_EQ(ring.records(), model.size());
+        ASSERT_EQ(ring.left_out(), 0U);
         for (int i = 0; i < 7; ++i) {
             const std::string text(static_cast<std::size_t>(life * 7 + i) % 50, static_cast<char>('a' + i));
             if (push(ring, text)) model.push_back(text);
@@ -154,6 +155,7 @@ TEST(RecordRing, OfDamagedMemoryOnlyTheRecordsInFrontAreThere) {
     {
         RecordRing ring{memory->bytes};
         EXPECT_EQ(ring.records(), 1U);
+        EXPECT_EQ(ring.left_out(), 2U);
         EXPECT_EQ(all_of(ring), std::vector<std::string>{"one"});
     }
     std::mt19937_64 random{1};

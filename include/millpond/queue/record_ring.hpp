@@ -59,6 +59,8 @@ public:
         const auto released = positions_->released.load(std::memory_order_acquire);  // sync "record released": there
         return static_cast<std::size_t>(positions_->published.load(std::memory_order_relaxed) - released);
     }
+    /// Records that were left out when the ring was taken over, about.
+    [[nodiscard]] std::size_t left_out() const noexcept { return left_out_; }
     /// Whether records take more than half of it, about.
     [[nodiscard]] bool is_half_full() const noexcept {
         const auto head = positions_->head.load(std::memory_order_relaxed);
@@ -95,7 +97,8 @@ private:
     Positions* positions_;
     std::byte* bytes_;
     std::uint64_t mask_;
-    std::pmr::memory_resource* memory_;                           // null: the caller's
+    std::pmr::memory_resource* memory_;  // null: the caller's
+    std::size_t left_out_{0};
     alignas(core::kFalseSharingRange) std::uint64_t claimed_{0};  // of the producer: where the claimed record begins
     std::uint64_t claimed_end_{0};
     std::uint64_t head_seen_{0};
@@ -133,7 +136,8 @@ inline void RecordRing::recover() noexcept {
     auto end = head;  // of the last record
     std::uint64_t records = 0;
     const bool is_sound = head % sizeof(Length) == 0 && tail - head <= mask_ + 1;
-    for (auto at = head; is_sound && at != tail;) {
+    auto at = head;
+    while (is_sound && at != tail) {
         const auto length = length_at(at);
         const auto bytes = length == kSkip ? left_of_lap(at) : place_of(static_cast<std::size_t>(length));
         const bool fits = length == kSkip || (length <= most_bytes() && bytes <= left_of_lap(at));
@@ -142,6 +146,13 @@ inline void RecordRing::recover() noexcept {
         if (length == kSkip) continue;
         end = at;
         ++records;
+    }
+    if (at != tail) {
+        // The counts are as old as the process, which may have died between two of them.
+        const auto counted = positions_->published.load(std::memory_order_relaxed) -
+                             positions_->released.load(std::memory_order_relaxed);
+        const bool is_likely = counted > records && counted <= (mask_ + 1) / sizeof(Length);
+        left_out_ = static_cast<std::size_t>(is_likely ? counted - records : 1);
     }
     positions_->head.store(is_sound ? head : 0, std::memory_order_relaxed);
     positions_->tail.store(is_sound ? end : 0, std::memory_order_relaxed);

@@ -335,6 +335,30 @@ TEST_F(FixDropCopy, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
     }
 }
 
+TEST_F(FixDropCopy, CopiesInADamagedPartOfAQueueAreCountedAsLost) {
+    const auto file = folder_ / "risk.store.copies";
+    std::filesystem::path queue;
+    {
+        engine::DropCopy copy{{.name = "r", .queue_bytes = 1U << 16U, .file = file}};
+        for (const char* id : {"k1", "k2", "k3"}) {
+            copy.offer(0, engine::Direction::out, fix::ApplicationVersion::fix44,
+                       fix_text("FIX.4.4", "8", 7, "HOUSE", "A", fmt::format("6=0|11={}|14=1|", id)));
+        }
+        queue = file.string() + ".1";
+    }
+    {
+        std::fstream bytes{queue, std::ios::in | std::ios::out | std::ios::binary};
+        bytes.seekp(4096);  // the length of the first
+        bytes.write("\xff\xff\xff\xff\xff\x00", 6);
+    }
+    RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
+                        filling()};
+    EXPECT_EQ(account(house).recovered, 3U);
+    EXPECT_EQ(account(house).not_encoded, 3U);
+    expect_balanced(account(house));
+    EXPECT_THAT(house.engine().page({.path = "/api/health"}).body, HasSubstr("3 copies were lost since the start"));
+}
+
 TEST_F(FixDropCopy, AQueueThatCannotBeUsedIsNamedAndStays) {
     const auto file = (folder_ / "risk.store.copies").string();
     std::ofstream{file + ".3"} << std::string(8192, 'x');
