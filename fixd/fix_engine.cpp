@@ -221,6 +221,7 @@ std::string FixEngine::answer(std::string_view request) {
         request, {.sessions = [this] { return sessions(); },
                   .reload = [this] { return reloader_.ask(); },
                   .disabled = [this](std::string_view session, bool disabled) { disabled_.set(session, disabled); },
+                  .disabled_names = [this] { return disabled_.names(); },
                   .replicas = [this] { return replicas(); },
                   .promote = [this](std::string_view session, bool force) { return promote(session, force); }});
 }

@@ -20,6 +20,7 @@ using core::json_string;
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
+constexpr const char* kDone = "{\"done\":true}";
 
 /// A request that makes no sense.
 class BadRequest : public std::runtime_error {
@@ -92,11 +93,38 @@ const std::string& name_like(std::string_view name, const std::vector<std::strin
     return *found;
 }
 
-engine::SessionHandle& session_named(std::string_view name, const SessionList& sessions) {
+std::vector<std::string> names_of(const SessionList& sessions) {
     std::vector<std::string> names;
     for (const auto& session : sessions) names.push_back(session->name());
+    return names;
+}
+
+SessionList::value_type session_of(const std::string& name, const SessionList& sessions) {
+    const auto found = std::ranges::find(sessions, name, [](const auto& session) { return session->name(); });
+    return found == sessions.end() ? nullptr : *found;
+}
+
+engine::SessionHandle& session_named(std::string_view name, const Administered& administered,
+                                     const SessionList& sessions) {
+    auto names = names_of(sessions);
+    for (const auto& replica : waiting(administered)) names.push_back(replica.name);
     const auto& found = name_like(name, names);
-    return **std::ranges::find(sessions, found, [](const auto& session) -> const auto& { return session->name(); });
+    const auto session = session_of(found, sessions);
+    if (session == nullptr) throw BadRequest(found + " does not run here: this engine is its standby");
+    return *session;
+}
+
+/// A session by template that is not there now can be enabled too.
+void enable(std::string_view name, const Administered& administered, const SessionList& sessions) {
+    auto names = names_of(sessions);
+    if (administered.disabled_names) {
+        for (auto& one : administered.disabled_names()) {
+            if (std::ranges::find(names, one) == names.end()) names.push_back(std::move(one));
+        }
+    }
+    const auto& found = name_like(name, names);
+    if (administered.disabled) administered.disabled(found, false);
+    if (const auto session = session_of(found, sessions)) session->request_logon();
 }
 
 /// The sessions that run now, and what failed.
@@ -215,14 +243,15 @@ std::string answer_admin(std::string_view request, const Administered& administe
             return service::json_of(*result);
         }
         const auto sessions = administered.sessions();
-        auto& session = session_named(fields[1], sessions);
+        if (verb == "logon") {
+            enable(fields[1], administered, sessions);
+            return kDone;
+        }
+        auto& session = session_named(fields[1], administered, sessions);
         if (verb == "logout") {
             if (const auto fault = fault_of_reason(fields[2]); !fault.empty()) throw BadRequest(fault);
             if (administered.disabled) administered.disabled(session.name(), true);
             session.request_logout(std::string{fields[2]});
-        } else if (verb == "logon") {
-            if (administered.disabled) administered.disabled(session.name(), false);
-            session.request_logon();
         } else if (verb == "reset") {
             session.request_reset();
         } else {
@@ -231,7 +260,7 @@ std::string answer_admin(std::string_view request, const Administered& administe
     } catch (const BadRequest& error) {
         return "{\"error\":" + json_string(error.what()) + "}";
     }
-    return "{\"done\":true}";
+    return kDone;
 }
 
 }  // namespace millpond::fixd

@@ -32,6 +32,8 @@ struct Administered {
     std::function<std::optional<service::Reloaded>()> reload{};  ///< Empty: no result in time.
     /// A session is logged out for good, or may log on again. Not set: a restart forgets it.
     std::function<void(std::string_view session, bool disabled)> disabled{};
+    /// Names of sessions that were logged out for good, also of those by template that are not there now.
+    std::function<std::vector<std::string>()> disabled_names{};
     std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Of a standby; not set: it is none.
     /// Gives the error, or empty. SESSION is a whole name then.
     std::function<std::string(std::string_view session, bool force)> promote{};

@@ -33,13 +33,16 @@ bool DisabledSessions::has(std::string_view session) const {
 }
 
 void DisabledSessions::set(std::string_view session, bool disabled) {
-    const std::lock_guard guard{lock_};
-    const auto known = names_.find(session);
-    if ((known != names_.end()) == disabled) return;
-    if (disabled) {
-        names_.emplace(session);
-    } else {
-        names_.erase(known);
+    const std::lock_guard one_at_a_time{file_lock_};
+    {
+        const std::lock_guard guard{lock_};
+        const auto known = names_.find(session);
+        if ((known != names_.end()) == disabled) return;
+        if (disabled) {
+            names_.emplace(session);
+        } else {
+            names_.erase(known);
+        }
     }
     if (file_.empty()) return;
     try {
@@ -50,10 +53,15 @@ void DisabledSessions::set(std::string_view session, bool disabled) {
     }
 }
 
+std::vector<std::string> DisabledSessions::names() const {
+    const std::lock_guard guard{lock_};
+    return {names_.begin(), names_.end()};
+}
+
 void DisabledSessions::write() const {
     core::create_folders(std::filesystem::path{file_}.parent_path(), file_mode_);
     std::string text;
-    for (const auto& name : names_) text += name + "\n";
+    for (const auto& name : names()) text += name + "\n";
     service::replace_regular_file(file_, text, file_mode_);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "service/log.hpp"
 
@@ -21,6 +22,7 @@ public:
     [[nodiscard]] bool has(std::string_view session) const;
     /// A file that cannot be written is an error in the log: the session is disabled all the same, until a restart.
     void set(std::string_view session, bool disabled);
+    [[nodiscard]] std::vector<std::string> names() const;
 
 private:
     void write() const;
@@ -28,7 +30,8 @@ private:
     std::string file_;
     std::uint32_t file_mode_;
     service::Log* log_;
-    mutable std::mutex lock_;
+    std::mutex file_lock_;     // `has` is asked on I/O threads, which do not wait for the disk
+    mutable std::mutex lock_;  // of the names; taken after the other
     std::set<std::string, std::less<>> names_;
 };
 

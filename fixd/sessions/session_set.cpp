@@ -116,7 +116,8 @@ void SessionSet::run(Prepared prepared) {
                                              [](const auto& opened) -> auto& { return opened->config.name; });
         placed->acceptor = (*named)->acceptor.get();
         if (by_template) {
-            placed->acceptor->add_template(std::move(prepared.options), *placed->log, settings.max_dynamic);
+            placed->acceptor->add_template(std::move(prepared.options), *placed->log, settings.max_dynamic,
+                                           [disabled = options_.disabled](auto name) { return disabled->has(name); });
         } else {
             auto& session = placed->acceptor->add(std::move(prepared.options), *placed->log, io);
             session.set_tap(tap);

@@ -21,8 +21,9 @@ SessionHandle& Acceptor::add(SessionOptions session, Application& application, I
     return listener_->add(std::move(session), application, on);
 }
 
-void Acceptor::add_template(SessionOptions model, Application& application, std::size_t most) {
-    listener_->add_template(std::move(model), application, most);
+void Acceptor::add_template(SessionOptions model, Application& application, std::size_t most,
+                            std::function<bool(std::string_view name)> is_disabled) {
+    listener_->add_template(std::move(model), application, most, std::move(is_disabled));
 }
 
 void Acceptor::remove(const SessionHandle& session) { listener_->remove(session); }

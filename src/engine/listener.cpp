@@ -91,9 +91,10 @@ void Acceptor::Listener::remove(SessionHost& host) {
     roster_.remove(host);
 }
 
-void Acceptor::Listener::add_template(SessionOptions model, Application& application, std::size_t most) {
+void Acceptor::Listener::add_template(SessionOptions model, Application& application, std::size_t most,
+                                      std::function<bool(std::string_view name)> is_disabled) {
     check_store(model);
-    io_->call([&] { templates_.push_back({std::move(model), &application, most, {}}); });
+    io_->call([&] { templates_.push_back({std::move(model), &application, most, std::move(is_disabled), {}}); });
 }
 
 void Acceptor::Listener::remove(const SessionHandle& session) {

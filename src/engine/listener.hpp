@@ -32,7 +32,8 @@ public:
     void end();
 
     SessionHandle& add(SessionOptions session, Application& application, IoThread* on);
-    void add_template(SessionOptions model, Application& application, std::size_t most);
+    void add_template(SessionOptions model, Application& application, std::size_t most,
+                      std::function<bool(std::string_view name)> is_disabled);
     void remove(const SessionHandle& session);
     std::vector<std::shared_ptr<SessionHandle>> remove_template(const fix::SessionConfig& ids);
 
@@ -64,6 +65,7 @@ private:
         SessionOptions model;
         Application* application;
         std::size_t most;
+        std::function<bool(std::string_view name)> is_disabled;
         std::vector<std::shared_ptr<SessionHost>> made;
     };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "listener.hpp"
+#include "store_opening.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -179,6 +180,7 @@ std::expected<void, Refusal> Acceptor::Listener::make_by_template(const fix::Mes
         session.config.role = fix::Role::acceptor;
         session.config.target_comp_id = id;
         if (!session.store.file.empty()) session.store.file /= std::string{id} + ".store";
+        if (from.is_disabled && from.is_disabled(identity_of(session.config).name())) session.enabled = false;
         try {
             auto host = std::make_shared<SessionHost>(std::move(session), *from.application, *io_);
             begin(*host, this);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,8 +73,10 @@ public:
     /// live at a time. One whose peer never logged on is taken away with its connection. Where there are `most`, the
     /// disconnected one that connected longest ago and loses nothing makes room: its store is in a file, or its
     /// schedule's run is over; and it has no sender. A store in files lies in the folder that model.store.file names,
-    /// one file an id; ids with other characters than letters, digits, '-', '_' and '.' are refused.
-    void add_template(SessionOptions model, Application& application, std::size_t most);
+    /// one file an id; ids with other characters than letters, digits, '-', '_' and '.' are refused. is_disabled: asked
+    /// for the name of each new session, on the I/O thread: whether it begins disabled; empty: as `model` says.
+    void add_template(SessionOptions model, Application& application, std::size_t most,
+                      std::function<bool(std::string_view name)> is_disabled = {});
 
     /// Takes a session away; its connection is closed without a Logout. Its senders must be gone. Its handle answers
     /// no request any more. Nothing happens where it is not there.

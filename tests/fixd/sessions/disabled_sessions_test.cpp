@@ -82,5 +82,42 @@ TEST_F(DisabledSessionsTest, AListThatCannotBeWrittenIsAnErrorAndTheSessionIsDis
     EXPECT_THAT(engine.said(), HasSubstr("a restart may forget that sessions are disabled"));
 }
 
+TEST_F(DisabledSessionsTest, ASessionByTemplateStaysDisabledWithoutItsSessionAndAfterARestart) {
+    std::filesystem::create_directories(folder_ / "desks");
+    const auto desks = toml(fmt::format("[[session]]\nsender = 'HOUSE'\ntarget = '*'\nmax_dynamic = 1\nstore = '{}'\n",
+                                        (folder_ / "desks").string()));
+    constexpr auto kRefused = "Logon refused: session is disabled";
+    {
+        RunningEngine house{desks};
+        {
+            RunningEngine one{connects("ONE", house)};
+            ASSERT_TRUE(comes_true([&] { return house.is_active("ONE"); }));
+            EXPECT_EQ(ask_engine(admin(), "logout\tONE\tmaintenance"), "{\"done\":true}");
+            ASSERT_TRUE(comes_true([&] { return house.said().find(kRefused) != std::string::npos; }));
+        }
+        RunningEngine two{connects("TWO", house)};
+        ASSERT_TRUE(comes_true([&] { return house.is_active("TWO"); }));
+        EXPECT_EQ(house.status("ONE").name, "") << "it made room";
+    }
+    RunningEngine house{desks};
+    RunningEngine one{connects("ONE", house)};
+    ASSERT_TRUE(comes_true([&] { return house.said().find(kRefused) != std::string::npos; }));
+    EXPECT_EQ(house.counts().logons.load(), 0);
+    EXPECT_EQ(ask_engine(admin(), "logon\tONE"), "{\"done\":true}");
+    ASSERT_TRUE(comes_true([&] { return house.is_active("ONE"); }));
+    EXPECT_EQ(std::filesystem::file_size(state() + "/disabled"), 0U);
+}
+
+TEST_F(DisabledSessionsTest, ASessionByTemplateThatIsNotThereCanBeEnabled) {
+    const auto desks = toml("[[session]]\nsender = 'HOUSE'\ntarget = '*'\n");
+    std::filesystem::create_directories(state());
+    std::ofstream{state() + "/disabled"} << "FIX.4.4:HOUSE->ONE\n";
+    RunningEngine house{desks};
+    EXPECT_EQ(ask_engine(admin(), "logon\tONE"), "{\"done\":true}");
+    EXPECT_EQ(ask_engine(admin(), "logon\tONE"), "{\"error\":\"there is no session 'ONE'\"}");
+    RunningEngine one{connects("ONE", house)};
+    ASSERT_TRUE(comes_true([&] { return house.is_active("ONE"); }));
+}
+
 }  // namespace
 }  // namespace millpond::fixd

@@ -17,6 +17,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/fix/utc_time.hpp>
 
+#include "fixd/admin/admin_server.hpp"
 #include "fixd/applications/fill_application.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
@@ -170,6 +171,15 @@ TEST_F(FixStandbyPair, HealthShowsBothSidesAndTheirFindings) {
     ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"stage\":\"standby_lost\""); })) << health(*a_);
     EXPECT_TRUE(a_->engine().page({.path = "/health"}).good);
+}
+
+TEST_F(FixStandbyPair, ASessionThatWaitsForItsPromotionIsNotControlledThere) {
+    const auto admin = (folder_ / "b.sock").string();
+    b_ = std::make_unique<RunningEngine>(fmt::format("admin = '{}'\n", admin) + standing_by() + session("b.store"));
+    for (const char* request : {"logout\tDESK\tx", "reset\tDESK", "set-seq\tDESK\t2\t2"}) {
+        EXPECT_THAT(ask_engine(admin, request),
+                    HasSubstr("FIX.4.4:HOUSE->DESK does not run here: this engine is its standby"));
+    }
 }
 
 TEST_F(FixStandbyPair, APromotionRunsTheSessionThereAndEndsItHere) {
