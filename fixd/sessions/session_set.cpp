@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -50,6 +51,10 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .takes_over = false};
     if (options_.disabled->has(session_name(settings))) prepared.options.enabled = false;
     check_files(settings, prepared.options);
+    if (is_template(settings) && !is_in_memory(settings) && !std::filesystem::is_directory(settings.store)) {
+        throw settings::ConfigError(fmt::format("[[session]] '{}' to '*': key 'store': expected a folder, found '{}'",
+                                                settings.sender, settings.store));
+    }
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");
         const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;

@@ -254,6 +254,19 @@ TEST_F(FixReload, SessionsByTemplateGoWithTheirTemplate) {
     EXPECT_EQ(house.counts().logons.load(), logons);
 }
 
+TEST_F(FixReload, ATemplateWhoseFolderIsMissingIsRefused) {
+    const auto missing = kListen + waits_for("*", "store = '" + path("missing") + "'\n");
+    const auto expected = "'HOUSE' to '*': key 'store': expected a folder, found '" + path("missing") + "'";
+    try {
+        RunningEngine{missing};
+        FAIL() << "each Logon would be refused";
+    } catch (const settings::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr(expected));
+    }
+    RunningEngine house{kListen + waits_for("A")};
+    EXPECT_THROW(static_cast<void>(house.reload(missing)), settings::ConfigError);
+}
+
 TEST_F(FixReload, ASessionOfItsOwnTakesThePlaceOfOneByTemplate) {
     std::filesystem::create_directories(path("dynamic"));
     const auto folder = "store = '" + path("dynamic") + "'\n";
