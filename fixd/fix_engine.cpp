@@ -116,6 +116,10 @@ void FixEngine::open_standby(const StandbyConfig& standby) {
             if (session->name() == name) session->request_supersede(epoch);
         }
     };
+    options.dropped = [this](const std::string& name, std::uint64_t messages) {
+        log_->warning(name + ".dropped",
+                      "{}: the last {} messages of this copy are dropped: its new primary lacks them", name, messages);
+    };
     options.refused = [this](engine::ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
                              std::string_view detail) {
         log_->say(

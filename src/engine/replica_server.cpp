@@ -282,6 +282,8 @@ bool ReplicaServer::Listener::take(Guest& guest, core::Moment now) {
     guest.heard_ns = now.monotonic_ns;
     auto& sink = *guest.replica->sink;
     guest.input.consume(sink.take(guest.input.filled(), guest.output));
+    const auto dropped = sink.take_dropped();
+    if (dropped != 0 && options_.dropped) options_.dropped(guest.replica->status.name, dropped);
     show(*guest.replica, now);
     return sink.failure().empty();
 }
@@ -322,7 +324,12 @@ bool ReplicaServer::Listener::refuse_of_promoted(Guest& guest, const Replica& re
                       "the session runs here with epoch " + std::to_string(own) + ", the primary is of epoch " +
                           std::to_string(epoch));
     }
-    if (epoch > own && options_.superseded) options_.superseded(replica.status.name, epoch);
+    if (epoch == own) {
+        return refuse(guest, Reason::store, own, replica.status.name,
+                      "both machines run the session with epoch " + std::to_string(own) +
+                          ": stop one, remove its store, and start it as the standby");
+    }
+    if (options_.superseded) options_.superseded(replica.status.name, epoch);
     return refuse(guest, Reason::store, own, replica.status.name,
                   "the standby runs the session itself, until it knows that another machine has taken over");
 }

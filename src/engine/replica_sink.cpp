@@ -114,6 +114,8 @@ ReplicaSink::Applied ReplicaSink::apply(const Begin& begin) {
     if (begin.next_sender > store_->next_sender() && !is_new) {
         return Fault{Reason::protocol, "the primary begins behind what the standby has"};
     }
+    // From an earlier epoch everything is filled again, and what differs is not known.
+    if (!is_new && begin.epoch == standing.epoch + 1) dropped_ += store_->next_sender() - begin.next_sender;
     const bool is_whole = begin.is_whole == 1 && standing.role == StoreRole::replica && !is_new;
     standing.role = is_whole ? StoreRole::replica : StoreRole::filling;
     standing.epoch = begin.epoch;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <millpond/fix/file_store.hpp>
 
@@ -42,6 +43,8 @@ public:
     /// Whether everything that the primary had when it connected has come.
     [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+    /// Messages of the last epoch that the new primary does not know, dropped since the last call.
+    [[nodiscard]] std::uint64_t take_dropped() noexcept { return std::exchange(dropped_, 0); }
 
 private:
     struct Fault {
@@ -67,6 +70,7 @@ private:
     std::uint64_t acked_{0};
     std::uint64_t to_ack_{0};
     std::uint64_t records_{0};
+    std::uint64_t dropped_{0};
 };
 
 }  // namespace millpond::engine

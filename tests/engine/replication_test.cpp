@@ -406,6 +406,8 @@ TEST_F(Replication, TheOldPrimaryBecomesTheStandbyAndLosesWhatOnlyItHad) {
     settle();
     EXPECT_EQ(source_->state(), ReplicaSource::State::attached) << source_->failure();
     EXPECT_EQ(sink_->records(), 1U);  // no more than what differs
+    EXPECT_EQ(sink_->take_dropped(), 1U);
+    EXPECT_EQ(sink_->take_dropped(), 0U);
     expect_same();
     EXPECT_EQ(standby_->standing().epoch, 1U);
     EXPECT_EQ(standby_->standing().role, StoreRole::replica);

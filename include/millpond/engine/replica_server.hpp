@@ -77,6 +77,8 @@ public:
             refused{};
         /// A primary of a greater epoch came for a session that runs here. On the I/O thread.
         std::function<void(const std::string& session, std::uint64_t epoch)> superseded{};
+        /// Messages that only this machine had were dropped for what its new primary has. On the I/O thread.
+        std::function<void(const std::string& session, std::uint64_t messages)> dropped{};
     };
 
     /// io: outlives it. Throws as Acceptor does.

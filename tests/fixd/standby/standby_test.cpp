@@ -202,6 +202,16 @@ TEST_F(FixStandbyPair, APromotionRunsTheSessionThereAndEndsItHere) {
     ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
 }
 
+TEST_F(FixStandbyPair, MachinesThatWerePromotedBeforeTheyMetRefuseEachOtherAndSayHowToEndIt) {
+    start_b();
+    a_ = std::make_unique<RunningEngine>(standing_by() + session("a.store", with_standby()));
+    ASSERT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");
+    ASSERT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "both machines run the session with epoch 1: stop one"); }))
+        << health(*a_);
+    EXPECT_EQ(a_->status("DESK").standby.epoch, 1U);
+}
+
 TEST_F(FixStandbyPair, AMachineThatWasTakenOverBecomesTheStandbyByItself) {
     start_b();
     a_ = std::make_unique<RunningEngine>(standing_by() + session("a.store", with_standby()));
