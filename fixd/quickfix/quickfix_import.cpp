@@ -424,8 +424,13 @@ QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
         result.toml += fmt::format("# line {}: {}: {}\n", line, key, reason);
     }
     EngineConfig check;
-    read_engine_toml(result.toml, fmt::format("what {} becomes", name), check);
-    complete(check);
+    const auto becomes = fmt::format("what {} becomes", name);
+    read_engine_toml(result.toml, becomes, check);
+    try {
+        complete(check);
+    } catch (const settings::ConfigError& error) {
+        throw settings::ConfigError(fmt::format("{}: {}", becomes, error.what()));
+    }
     return result;
 }
 

@@ -292,6 +292,7 @@ TEST(QuickfixImport, AMistakeIsNamedWithFileAndLine) {
     EXPECT_THAT(error_of("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"),
                 HasSubstr("quickfix.cfg:1: the session has no SocketAcceptPort"));
     EXPECT_THAT(error_of(session + "HeartBtInt=99999999\n"), HasSubstr("what quickfix.cfg becomes:"));
+    EXPECT_THAT(error_of(session + session), HasSubstr("what quickfix.cfg becomes: [[session]] "));
     EXPECT_THAT(error_of(session + session), HasSubstr("is listed twice"));
 }
 
