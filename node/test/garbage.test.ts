@@ -36,7 +36,7 @@ async function clean(name: string, batch: () => void, verify: () => void): Promi
       verify();
     }
     assert.equal(seen.collections, 0);
-    assert.equal(Math.round(seen.bytes * 10) / 10, 0);
+    assert.ok(seen.bytes < 0.05, `${seen.bytes} bytes a message`);
   });
 }
 
