@@ -18,7 +18,7 @@ build-%: configure-%
 demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
 	@build/release/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
 
-test: dev node python ## install what it needs and run every test
+test: deps-build+test+python dev node python ## install what it needs and run every test
 
 node: npm ## run the tests of the npm package
 	node/run_tests
