@@ -38,12 +38,13 @@ function(millpond_room)
     set_property(GLOBAL APPEND PROPERTY MILLPOND_ROOMS ${ROOM_NAME})
 endfunction()
 
-# millpond_tests(ROOM <room> SOURCES <file>... [LINK <target>...] [OTHER_FLAGS])
+# millpond_tests(ROOM <room> SOURCES <file>... [LINK <target>...] [OTHER_FLAGS] [EACH_ALONE])
 #
 # One test program a room, millpond_<room>_tests; every test in it becomes a ctest of its own, labelled with the room.
-# OTHER_FLAGS: it is compiled with another standard or optimization than the other tests.
+# OTHER_FLAGS: it is compiled with another standard or optimization than the other tests. EACH_ALONE: none of its
+# files is compiled together with another, because they are few or have the same names.
 function(millpond_tests)
-    cmake_parse_arguments(T "OTHER_FLAGS" "ROOM" "SOURCES;LINK" ${ARGN})
+    cmake_parse_arguments(T "OTHER_FLAGS;EACH_ALONE" "ROOM" "SOURCES;LINK" ${ARGN})
     set(target millpond_${T_ROOM}_tests)
     add_executable(${target} ${T_SOURCES})
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -56,4 +57,8 @@ function(millpond_tests)
     # Without values behind the names: gtest prints some as bytes, which differ from run to run.
     gtest_discover_tests(${target} TEST_PREFIX "${T_ROOM}." NO_PRETTY_VALUES
                          PROPERTIES LABELS ${T_ROOM} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+    if(NOT T_EACH_ALONE)
+        # At the end of the room's folder, when its files have their properties.
+        cmake_language(EVAL CODE "cmake_language(DEFER CALL millpond_together ${target})")
+    endif()
 endfunction()

@@ -18,8 +18,6 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
 bool comes_to(const GatewayRun& gateway, std::string_view metric, std::int64_t value) {
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
     while (gateway.metric(metric) != value) {

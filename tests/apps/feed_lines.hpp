@@ -22,8 +22,6 @@
 
 namespace millpond::app {
 
-inline constexpr std::int64_t kPatienceNs = 40'000'000'000;
-
 /// What a subscriber gets.
 struct Subscriber {
     void on(const feed::Quote& quote) { quotes.push_back(quote); }

@@ -40,7 +40,6 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
 constexpr std::size_t kMostInstruments = 16'384;
 
 /// Events in their order, without what differs from run to run: times of receipt and ring numbers.

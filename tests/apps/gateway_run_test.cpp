@@ -34,8 +34,6 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
 /// Counts what it reads, and checks that the bids' feed numbers go on one by one.
 struct Counter {
     void on(const feed::Quote& quote) {

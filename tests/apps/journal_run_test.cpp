@@ -32,8 +32,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
 class JournalRun : public ::testing::Test {
 protected:
     JournalRun() { std::filesystem::remove_all(folder_); }

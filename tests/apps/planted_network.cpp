@@ -23,7 +23,6 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
 constexpr useconds_t kPauseUs = 5'000;  // between two datagrams or two looks
 
 /// A datagram from 10.42.0.2 to 10.42.0.1, port 14000, in an Ethernet frame with the tag of VLAN 42.

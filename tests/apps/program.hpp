@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 /// Starts the program millpond, or another, and looks at what it says and how it ends.
 namespace millpond::app {
+
+/// How long a test waits for what a program should do soon.
+inline constexpr std::int64_t kPatienceNs = 60'000'000'000;
 
 struct Outcome {
     int exit_code{-1};  ///< 128 + signal when a signal ended it.

@@ -28,7 +28,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
 constexpr const char* kSecret = "admin-secret-0123456789";
 
 class Reload : public testing::Test {

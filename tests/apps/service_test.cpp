@@ -29,8 +29,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
 /// What a shell command prints.
 std::string said_by(const std::string& command) {
     std::string text;

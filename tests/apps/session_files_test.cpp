@@ -30,8 +30,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
 /// Rows without the time of receipt, which no two runs have in common.
 std::vector<std::string> rows_of(const std::filesystem::path& path) {
     std::ifstream file{path};

@@ -25,7 +25,7 @@ namespace millpond::engine {
 namespace {
 
 /// Answers each order; remembers nothing.
-class Desk final : public Application {
+class AnsweringDesk final : public Application {
 public:
     fix::Verdict on_message(SessionLink& link, const fix::Message& order) override {
         ++orders;
@@ -107,7 +107,7 @@ private:
     }
 
     fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
-    Desk desk_;
+    AnsweringDesk desk_;
     IoThread io_;
     Acceptor acceptor_{io_, {}};
     SessionHandle* handle_;

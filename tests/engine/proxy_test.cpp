@@ -48,7 +48,7 @@ int run_program(const std::vector<std::string>& arguments) {
 }
 
 /// Writes down why it could not connect, and from where a peer came.
-class Watching final : public Counterparty {
+class WatchingParty final : public Counterparty {
 public:
     void on_logon(SessionLink& link) override {
         Counterparty::on_logon(link);
@@ -96,8 +96,8 @@ protected:
     }
 
     fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
-    Watching house_;
-    Watching desk_;
+    WatchingParty house_;
+    WatchingParty desk_;
     IoThread io_;
     std::optional<Acceptor> acceptor_;
     Initiator initiator_{io_};

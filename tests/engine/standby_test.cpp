@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using State = StandbyStatus::State;
 
-constexpr Reconnect kSoon{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
+constexpr Reconnect kAtOnce{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
 
 /// Answers each order with one of its own, and keeps those that come.
 class Echo : public Counterparty {
@@ -112,7 +112,7 @@ protected:
         desk_session_ = &desks_->add({.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE"},
                                       .dictionary = &dictionary_,
                                       .store = {.file = folder_ / "desk"}},
-                                     {.hosts = {{"127.0.0.1", house_port_}}, .reconnect = kSoon}, desk_);
+                                     {.hosts = {{"127.0.0.1", house_port_}}, .reconnect = kAtOnce}, desk_);
         sender_ = std::make_unique<AsyncSender<Order, OrderEncoder>>(*desk_session_, pool_);
     }
     /// DESK is logged on; attempts before the standby was there do not count.

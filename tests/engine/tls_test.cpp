@@ -21,7 +21,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr Reconnect kSoon{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
+constexpr Reconnect kQuickly{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
 
 [[nodiscard]] TlsOptions options_of(const test::Certificates& made, const std::string& who,
                                     const std::string& authority) {
@@ -51,7 +51,7 @@ protected:
         acceptor.add(session("HOUSE", "DESK"), house_);
         Initiator initiator{io_};
         initiator.add(session("DESK", "HOUSE"),
-                      {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kSoon, .tls = client}, desk_);
+                      {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kQuickly, .tls = client}, desk_);
         const auto tries = [&] { return acceptor.counters().handshakes_failed.read() + desk_.closed.size(); };
         EXPECT_TRUE(run_until(io_, [&] { return desk_.logons != 0 || tries() >= 2; }));
         return desk_.logons != 0;
@@ -68,10 +68,11 @@ TEST_F(TlsTest, BothSidesShowCertificatesAndOrdersAndLongBatchesArrive) {
     Acceptor acceptor{io_, {.tls = options_of(made, "ours-server", "ours")}};
     acceptor.add(session("HOUSE", "DESK"), house_);
     Initiator initiator{io_};
-    auto& handle = initiator.add(
-        session("DESK", "HOUSE"),
-        {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kSoon, .tls = options_of(made, "ours-client", "ours")},
-        desk_);
+    auto& handle = initiator.add(session("DESK", "HOUSE"),
+                                 {.hosts = {{"127.0.0.1", acceptor.port()}},
+                                  .reconnect = kQuickly,
+                                  .tls = options_of(made, "ours-client", "ours")},
+                                 desk_);
     memory::MessagePool<Order> pool{1024};
     const std::string text(8'000, 'x');
     AsyncSender<Order, OrderEncoder> sender{handle, pool};
@@ -94,10 +95,11 @@ TEST_F(TlsTest, OnceWarmTheHeapIsTouchedByOpenSslOnlyTwiceARecord) {
         static_cast<void>(link.send("8", [&](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>(id); }));
     };
     Initiator initiator{io_};
-    auto& handle = initiator.add(
-        session("DESK", "HOUSE"),
-        {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kSoon, .tls = options_of(made, "ours-client", "ours")},
-        desk_);
+    auto& handle = initiator.add(session("DESK", "HOUSE"),
+                                 {.hosts = {{"127.0.0.1", acceptor.port()}},
+                                  .reconnect = kQuickly,
+                                  .tls = options_of(made, "ours-client", "ours")},
+                                 desk_);
     memory::MessagePool<Order> pool{64};
     AsyncSender<Order, OrderEncoder> sender{handle, pool};
     const auto trade = [&](std::uint64_t orders) {

@@ -25,7 +25,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::uint8_t kLive = 7;
 constexpr std::uint8_t kNext = 8;
 constexpr std::uint8_t kEarlier = 3;
@@ -80,7 +80,7 @@ protected:
     static Bytes heartbeat(std::uint8_t session, std::uint64_t next) { return datagram<Decoder>(session, next, 0); }
 
     void take(const Bytes& bytes) {
-        now_ += kSecond / 10;
+        now_ += kSecondNs / 10;
         messages_ += decoder_.decode(bytes, arrival(), seen_).messages;
         const auto& counters = decoder_.counters();
         ASSERT_EQ(counters.messages.read(), messages_);
@@ -88,7 +88,7 @@ protected:
                                  counters.stale.read() + counters.refused.read() + counters.rejected.read());
     }
     void take(std::size_t line, const Bytes& bytes) {
-        now_ += kSecond / 10;
+        now_ += kSecondNs / 10;
         DecoderTarget target{decoder_, seen_, [](std::span<const std::byte>, const DecodeResult&) {}};
         arbiter_.take(line, bytes, arrival(), target);
         std::uint64_t came = 0;
@@ -115,7 +115,7 @@ protected:
         return strays;
     }
 
-    std::int64_t now_{1'700'000'000 * kSecond};
+    std::int64_t now_{1'700'000'000 * kSecondNs};
     std::uint64_t messages_{0};
     InstrumentTable table_{16};
     Decoder decoder_{table_, typename Decoder::Options{}};

@@ -23,7 +23,7 @@ std::string xml_with(const std::string& message, const std::string& components =
   <field number='448' name='PartyID' type='STRING'/></fields></fix>)";
 }
 
-std::string fault_of(const std::string& xml) {
+std::string fault_in(const std::string& xml) {
     try {
         static_cast<void>(read_dictionary(xml));
     } catch (const DictionaryError& error) {
@@ -63,20 +63,20 @@ TEST(DictionaryXml, ARequiredFieldOfAnOptionalComponentIsOptional) {
 }
 
 TEST(DictionaryXml, AFaultNamesItsPlace) {
-    EXPECT_NE(fault_of("<fix").find("not XML at byte"), std::string::npos);
-    EXPECT_NE(fault_of("<fax/>").find("root element"), std::string::npos);
-    EXPECT_NE(fault_of("<fix type='FIX' major='4'/>").find("without minor"), std::string::npos);
-    EXPECT_NE(fault_of(xml_with("<field name='Nonesuch' required='Y'/>")).find("Nonesuch"), std::string::npos);
-    EXPECT_NE(fault_of(xml_with("<component name='C' required='Y'/>")).find("component C"), std::string::npos);
-    EXPECT_NE(fault_of(xml_with("<component name='C' required='Y'/>",
+    EXPECT_NE(fault_in("<fix").find("not XML at byte"), std::string::npos);
+    EXPECT_NE(fault_in("<fax/>").find("root element"), std::string::npos);
+    EXPECT_NE(fault_in("<fix type='FIX' major='4'/>").find("without minor"), std::string::npos);
+    EXPECT_NE(fault_in(xml_with("<field name='Nonesuch' required='Y'/>")).find("Nonesuch"), std::string::npos);
+    EXPECT_NE(fault_in(xml_with("<component name='C' required='Y'/>")).find("component C"), std::string::npos);
+    EXPECT_NE(fault_in(xml_with("<component name='C' required='Y'/>",
                                 "<component name='C'><component name='C' required='Y'/></component>"))
                   .find("contains itself"),
               std::string::npos);
-    EXPECT_NE(fault_of(xml_with("<group name='NoPartyIDs' required='N'/>")).find("is empty"), std::string::npos);
-    EXPECT_NE(fault_of(xml_with("<fold name='x'/>")).find("<fold>"), std::string::npos);
+    EXPECT_NE(fault_in(xml_with("<group name='NoPartyIDs' required='N'/>")).find("is empty"), std::string::npos);
+    EXPECT_NE(fault_in(xml_with("<fold name='x'/>")).find("<fold>"), std::string::npos);
     auto unknown_type = xml_with("");
     unknown_type.replace(unknown_type.find("NUMINGROUP"), 10, "NUMBERLESS");
-    EXPECT_NE(fault_of(unknown_type).find("NUMBERLESS"), std::string::npos);
+    EXPECT_NE(fault_in(unknown_type).find("NUMBERLESS"), std::string::npos);
 }
 
 TEST(DictionaryXml, TheDictionariesOfAllVersionsAreRead) {

@@ -33,8 +33,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::string kWeb = "[[web]]\nlisten = '127.0.0.1:0'\n";
-const std::string kListen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
-const std::string kSession = "[[session]]\nsender = 'HOUSE'\ntarget = 'A'\n";
+const std::string kAnyPort = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+const std::string kHouse = "[[session]]\nsender = 'HOUSE'\ntarget = 'A'\n";
 
 net::SocketAddress page_of(RunningEngine& running) {
     const auto url = running.engine().page_addresses().at(0);
@@ -91,7 +91,7 @@ TEST(LastLatencies, AreReadWhileTheyAreWritten) {
 }
 
 TEST(FixHealth, TheSessionsNumbersLatencyAndStateAreThoseOfTheEngine) {
-    RunningEngine house{kWeb + kListen + kSession, [](const SessionSettings&, const fix::Dictionary*) {
+    RunningEngine house{kWeb + kAnyPort + kHouse, [](const SessionSettings&, const fix::Dictionary*) {
                             return std::make_unique<FillApplication>();
                         }};
     RawClient a{house.port()};
@@ -120,7 +120,7 @@ TEST(FixHealth, TheSessionsNumbersLatencyAndStateAreThoseOfTheEngine) {
 }
 
 TEST(FixHealth, AnInitiatorWithoutItsSessionIsAnErrorAndSaysWhySinceWhen) {
-    RunningEngine house{kListen + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
+    RunningEngine house{kAnyPort + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
     RunningEngine a{kWeb + connects("A", house)};
     ASSERT_TRUE(comes_true([&] { return health_of(a)["sessions"][0]["last_error"].isString(); }));
     const auto report = health_of(a);
@@ -130,13 +130,13 @@ TEST(FixHealth, AnInitiatorWithoutItsSessionIsAnErrorAndSaysWhySinceWhen) {
     EXPECT_THAT(answer(a, "/health"), HasSubstr("not_connected: session 'FIX.4.4:A->HOUSE': "));
     EXPECT_EQ(health_of(a)["findings"][0]["since"].asInt64(), report["findings"][0]["since"].asInt64());
     // The counterparty lets it in: nothing is wrong any more, and the last error stays to be read.
-    house.reload(kListen + kSession);
+    house.reload(kAnyPort + kHouse);
     ASSERT_TRUE(comes_true([&] { return health_of(a)["good"].asBool(); }));
     EXPECT_TRUE(health_of(a)["sessions"][0]["last_error"].isString());
 }
 
 TEST(FixHealth, OutsideOfItsScheduleOrDisabledASessionIsNoError) {
-    RunningEngine house{kListen + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
+    RunningEngine house{kAnyPort + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
     // A run of a second a week ago at this time of the day.
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto day = std::chrono::floor<std::chrono::days>(now);
@@ -153,7 +153,7 @@ TEST(FixHealth, OutsideOfItsScheduleOrDisabledASessionIsNoError) {
 
 TEST(FixHealth, AResendInProgressAndALostHistoryAreFindings) {
     RunningEngine house{
-        kWeb + kListen + kSession + "store_bytes = '256KiB'\npending_bytes = '64KiB'\nstall_seconds = 60\n",
+        kWeb + kAnyPort + kHouse + "store_bytes = '256KiB'\npending_bytes = '64KiB'\nstall_seconds = 60\n",
         [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); }};
     RawClient a{house.port()};
     a.send(fix44("A", 1, "A", "HOUSE", "98=0|108=30|"));
@@ -192,14 +192,14 @@ TEST(FixHealth, AStoreThatCannotGrowIsAFindingUntilTheEngineEnds) {
 }
 
 TEST(FixHealth, HostileNamesAndTextsAreWellFormedJson) {
-    RunningEngine house{kWeb + kListen + "[[session]]\nsender = '</script><b>\"H'\ntarget = '\\<img src=x>'\n"};
+    RunningEngine house{kWeb + kAnyPort + "[[session]]\nsender = '</script><b>\"H'\ntarget = '\\<img src=x>'\n"};
     const auto report = health_of(house);
     EXPECT_EQ(report["sessions"][0]["name"].asString(), "FIX.4.4:</script><b>\"H->\\<img src=x>");
     EXPECT_THAT(get(house, "/metrics"), HasSubstr("</script><b>\\\"H->\\\\<img src=x>\"} 0"));
 }
 
 TEST(FixHealth, SessionsByTemplateLeaveNothingBehind) {
-    RunningEngine house{kWeb + kListen + "[[session]]\nsender = 'HOUSE'\ntarget = '*'\n"};
+    RunningEngine house{kWeb + kAnyPort + "[[session]]\nsender = 'HOUSE'\ntarget = '*'\n"};
     {
         RawClient stranger{house.port()};
         stranger.send(fix44("A", 1, "ONE", "HOUSE", "98=0|108=30|"));
@@ -207,7 +207,7 @@ TEST(FixHealth, SessionsByTemplateLeaveNothingBehind) {
         house.engine().watch();
         EXPECT_EQ(health_of(house)["sessions"].size(), 1U);
     }
-    house.reload(kListen);
+    house.reload(kAnyPort);
     EXPECT_EQ(health_of(house)["sessions"].size(), 0U);
     EXPECT_THAT(get(house, "/metrics"), Not(HasSubstr("ONE")));
 }
@@ -225,7 +225,7 @@ protected:
 };
 
 TEST_F(FixWebAccess, WithATokenThePageIsOpenAndWhatItShowsIsNot) {
-    RunningEngine house{kWeb + "token_file = '" + token_.path() + "'\n" + kListen + kSession};
+    RunningEngine house{kWeb + "token_file = '" + token_.path() + "'\n" + kAnyPort + kHouse};
     EXPECT_THAT(get(house, "/"), HasSubstr("<title>millpond fix</title>"));
     EXPECT_THAT(get(house, "/fix.js"), HasSubstr("api/health"));
     for (const auto* path : {"/metrics", "/health", "/api/health"}) {
@@ -239,7 +239,7 @@ TEST_F(FixWebAccess, WithTlsItSpeaksTlsOnly) {
     if (!certificates().made()) GTEST_SKIP() << "the program openssl is missing";
     std::filesystem::permissions(certificates().key("ours-server"), std::filesystem::perms{0600});
     RunningEngine house{kWeb + "tls_certificate = '" + certificates().certificate("ours-server") + "'\ntls_key = '" +
-                        certificates().key("ours-server") + "'\n" + kListen + kSession};
+                        certificates().key("ours-server") + "'\n" + kAnyPort + kHouse};
     EXPECT_THAT(house.engine().page_addresses().at(0), StartsWith("https://"));
     test::TlsClient client{page_of(house).port()};
     client.send_text("GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
@@ -249,13 +249,13 @@ TEST_F(FixWebAccess, WithTlsItSpeaksTlsOnly) {
 }
 
 TEST_F(FixWebAccess, ABadTokenOrCertificateStopsTheStart) {
-    EXPECT_THROW(RunningEngine{kWeb + "token_file = '/nonexistent'\n" + kListen + kSession}, settings::ConfigError);
+    EXPECT_THROW(RunningEngine{kWeb + "token_file = '/nonexistent'\n" + kAnyPort + kHouse}, settings::ConfigError);
     EXPECT_THROW(RunningEngine{kWeb + "tls_certificate = '/nonexistent'\ntls_key = '/nonexistent'\n"},
                  settings::ConfigError);
-    RunningEngine house{kWeb + kListen + kSession};
+    RunningEngine house{kWeb + kAnyPort + kHouse};
     const auto taken = "[[web]]\nlisten = '" + page_of(house).to_string() + "'\n";
     EXPECT_THROW(RunningEngine{taken}, std::system_error);
-    EXPECT_THAT(house.reload(taken + kListen + kSession).refused,
+    EXPECT_THAT(house.reload(taken + kAnyPort + kHouse).refused,
                 ::testing::ElementsAre(HasSubstr("metrics or [[web]] changed: ignored until a restart")));
 }
 

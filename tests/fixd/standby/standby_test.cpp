@@ -31,10 +31,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kServer = "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = 'c'\ntls_key = 'k'\n";
-constexpr const char* kSession = "[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nstore = 's'\n";
+constexpr const char* kDeskSession = "[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nstore = 's'\n";
 constexpr const char* kStandby = "[session.standby]\naddress = 'b.example:7100'\n";
 
-std::string error_of(const std::string& toml) {
+std::string standby_error(const std::string& toml) {
     try {
         static_cast<void>(RunningEngine::config_of(toml));
     } catch (const settings::ConfigError& error) {
@@ -45,7 +45,7 @@ std::string error_of(const std::string& toml) {
 
 TEST(FixStandbyConfig, EveryKeyHasItsPlace) {
     const auto config = RunningEngine::config_of(
-        std::string{kServer} + "tls_authorities = 'p'\ntoken_env = 'T'\nallow = ['10.0.0.0/8']\n" + kSession +
+        std::string{kServer} + "tls_authorities = 'p'\ntoken_env = 'T'\nallow = ['10.0.0.0/8']\n" + kDeskSession +
         kStandby +
         "mode = 'none'\non_standby_loss = 'continue'\ntimeout_ms = 250\ntls_server_name = 'n'\ntls_authorities = 'p'\n"
         "tls_certificate = 'c'\ntls_key = 'k'\ntoken_file = 'f'\n");
@@ -60,22 +60,24 @@ TEST(FixStandbyConfig, EveryKeyHasItsPlace) {
 }
 
 TEST(FixStandbyConfig, WhatWouldBeOpenOrCannotWorkIsRefused) {
-    const std::string session{kSession};
-    EXPECT_THAT(error_of(std::string{kServer} + session), HasSubstr("any program could write into the stores"));
-    EXPECT_THAT(error_of("[standby]\nlisten = '127.0.0.1:1'\ntoken_env = 'T'\n" + session),
+    const std::string session{kDeskSession};
+    EXPECT_THAT(standby_error(std::string{kServer} + session), HasSubstr("any program could write into the stores"));
+    EXPECT_THAT(standby_error("[standby]\nlisten = '127.0.0.1:1'\ntoken_env = 'T'\n" + session),
                 HasSubstr("a standby has no plain connections"));
-    EXPECT_THAT(error_of("[standby]\ntoken_env = 'T'\n" + session), HasSubstr("[standby]: key 'listen' is missing"));
-    EXPECT_THAT(error_of(session + "[session.standby]\n"), HasSubstr("key 'address' is missing"));
-    EXPECT_THAT(error_of(session + "[session.standby]\naddress = 'nowhere'\n"), HasSubstr("key 'address'"));
-    EXPECT_THAT(error_of(session + kStandby + "tls_key = 'k'\n"),
+    EXPECT_THAT(standby_error("[standby]\ntoken_env = 'T'\n" + session),
+                HasSubstr("[standby]: key 'listen' is missing"));
+    EXPECT_THAT(standby_error(session + "[session.standby]\n"), HasSubstr("key 'address' is missing"));
+    EXPECT_THAT(standby_error(session + "[session.standby]\naddress = 'nowhere'\n"), HasSubstr("key 'address'"));
+    EXPECT_THAT(standby_error(session + kStandby + "tls_key = 'k'\n"),
                 HasSubstr("'tls_certificate' is required with 'tls_key'"));
-    EXPECT_THAT(error_of(session + kStandby + "mode = 'sometimes'\n"), HasSubstr("one of none, received"));
-    EXPECT_THAT(error_of(session + kStandby + "on_loss = 'stop'\n"), HasSubstr("on_loss"));
-    EXPECT_THAT(error_of(session + kStandby + "timeout_ms = 1\n"), HasSubstr("timeout_ms"));
-    EXPECT_THAT(error_of("[[session]]\nsender = 'HOUSE'\ntarget = '*'\n" + std::string{kStandby}),
+    EXPECT_THAT(standby_error(session + kStandby + "mode = 'sometimes'\n"), HasSubstr("one of none, received"));
+    EXPECT_THAT(standby_error(session + kStandby + "on_loss = 'stop'\n"), HasSubstr("on_loss"));
+    EXPECT_THAT(standby_error(session + kStandby + "timeout_ms = 1\n"), HasSubstr("timeout_ms"));
+    EXPECT_THAT(standby_error("[[session]]\nsender = 'HOUSE'\ntarget = '*'\n" + std::string{kStandby}),
                 HasSubstr("target '*' has no standby"));
-    EXPECT_THAT(error_of("[[session]]\nsender = 'HOUSE'\ntarget = 'A'\nstore = 'memory'\n" + std::string{kStandby}),
-                HasSubstr("a standby needs a store in a file"));
+    EXPECT_THAT(
+        standby_error("[[session]]\nsender = 'HOUSE'\ntarget = 'A'\nstore = 'memory'\n" + std::string{kStandby}),
+        HasSubstr("a standby needs a store in a file"));
 }
 
 /// Two engines in a folder.

@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kOneSecond = 1'000'000'000;
 
 /// A ring as the receive thread has it, and what of its instruments a late reader is told to be incomplete.
 class FeedLossTest : public ::testing::Test {
@@ -75,14 +75,14 @@ protected:
 };
 
 TEST_F(FeedLossTest, SilenceIsAGapOnceWhenSomethingHadBeenHeard) {
-    FeedLoss loss{{.channel = 0, .patience_ns = 10 * kSecond, .sequenced = true}};
-    loss.beat(seen_, 100 * kSecond, *this);
+    FeedLoss loss{{.channel = 0, .patience_ns = 10 * kOneSecond, .sequenced = true}};
+    loss.beat(seen_, 100 * kOneSecond, *this);
     EXPECT_THAT(gaps_, IsEmpty());
-    hear(loss, 101 * kSecond);
+    hear(loss, 101 * kOneSecond);
     publish(0, 5);
-    loss.beat(seen_, 111 * kSecond, *this);
+    loss.beat(seen_, 111 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), IsEmpty());
-    for (int i = 1; i < 5; ++i) loss.beat(seen_, 111 * kSecond + i, *this);
+    for (int i = 1; i < 5; ++i) loss.beat(seen_, 111 * kOneSecond + i, *this);
     EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::silence));
     EXPECT_EQ(gaps_[0].first, 0U);
     EXPECT_GT(gaps_[0].receive_utc_ns, 0);
@@ -90,92 +90,92 @@ TEST_F(FeedLossTest, SilenceIsAGapOnceWhenSomethingHadBeenHeard) {
 }
 
 TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
-    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
-    hear(loss, kSecond);
+    FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
+    hear(loss, kOneSecond);
     publish(0, 5);
     lose();
     publish(1, 6);
     publish(1, 7, 1);
     publish(1, 8);
-    loss.beat(seen_, 3 * kSecond, *this);
+    loss.beat(seen_, 3 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     ++seen_.datagrams;  // one that the decoder could not follow
-    loss.beat(seen_, 4 * kSecond, *this);
+    loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     ++seen_.heartbeats;
-    loss.beat(seen_, 4 * kSecond, *this);
+    loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U)) << "what was lost before the silence stays lost";
     EXPECT_EQ(board().quote(1).event.bid_price, 8);
     // The next silence is one more, and ends likewise.
-    loss.beat(seen_, 6 * kSecond, *this);
+    loss.beat(seen_, 6 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
-    hear(loss, 7 * kSecond);
+    hear(loss, 7 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U));
     EXPECT_EQ(gaps_.size(), 2U);
 }
 
 TEST_F(FeedLossTest, AFeedThatGoesOnBehindAHoleHasNothingConfirmed) {
-    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
-    hear(loss, kSecond);
+    FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
+    hear(loss, kOneSecond);
     publish(0, 5);
-    loss.beat(seen_, 3 * kSecond, *this);
+    loss.beat(seen_, 3 * kOneSecond, *this);
     lose();
     publish(1, 6);
-    hear(loss, 4 * kSecond);
+    hear(loss, 4 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U));
 }
 
 TEST_F(FeedLossTest, AClearOrANewerQuoteIsNotOverwrittenByAConfirmation) {
-    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
-    hear(loss, kSecond);
+    FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
+    hear(loss, kOneSecond);
     publish(0, 5);
     publish(1, 6);
-    loss.beat(seen_, 3 * kSecond, *this);
+    loss.beat(seen_, 3 * kOneSecond, *this);
     publish(1, 7);
     ring_.writer.publish(feed::Clear{.channel = 0});
     publish(1, 8);
     const auto newest = ring_.writer.newest();
-    hear(loss, 4 * kSecond);
+    hear(loss, 4 * kOneSecond);
     EXPECT_EQ(ring_.writer.newest(), newest);
     EXPECT_EQ(board().quote(1).event.bid_price, 8);
 }
 
 TEST_F(FeedLossTest, WithoutSequenceNumbersSilenceIsNeverConfirmed) {
-    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = false}};
-    hear(loss, kSecond);
+    FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = false}};
+    hear(loss, kOneSecond);
     publish(0, 5);
     publish(1, 6);
-    loss.beat(seen_, 3 * kSecond, *this);
+    loss.beat(seen_, 3 * kOneSecond, *this);
     publish(1, 7);
-    hear(loss, 4 * kSecond);
+    hear(loss, 4 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U));
-    loss.beat(seen_, 6 * kSecond, *this);
+    loss.beat(seen_, 6 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::silence, feed::GapReason::silence));
 }
 
 TEST_F(FeedLossTest, AfterTheEndOfTheSessionSilenceIsNoLoss) {
-    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
-    hear(loss, kSecond);
+    FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
+    hear(loss, kOneSecond);
     publish(0, 5);
     ring_.writer.publish(feed::Status{.channel = 0, .state = feed::TradingState::end_of_messages});
-    loss.beat(seen_, 100 * kSecond, *this);
+    loss.beat(seen_, 100 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), IsEmpty());
     EXPECT_THAT(gaps_, IsEmpty());
 }
 
 TEST_F(FeedLossTest, WhatTheKernelDropsOfAFeedWithoutNumbersIsAGapThatCoversWhatItsBufferHeld) {
     FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = false}};
-    hear(loss, kSecond);
+    hear(loss, kOneSecond);
     publish(0, 5);
     seen_.dropped = 7;
-    hear(loss, 2 * kSecond);
+    hear(loss, 2 * kOneSecond);
     EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::dropped));
     publish(1, 6);  // it stood in the buffer in front of what was dropped
-    hear(loss, 3 * kSecond);
+    hear(loss, 3 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     publish(1, 7);
-    hear(loss, 4 * kSecond);
+    hear(loss, 4 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U));
     EXPECT_EQ(gaps_.size(), 2U);
 }
@@ -184,7 +184,7 @@ TEST_F(FeedLossTest, WithSequenceNumbersDropsAreLeftToThem) {
     FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = true}};
     publish(0, 5);
     seen_.dropped = 7;
-    hear(loss, kSecond);
+    hear(loss, kOneSecond);
     EXPECT_THAT(gaps_, IsEmpty());
 }
 
