@@ -41,7 +41,7 @@ endfunction()
 # millpond_together(<target>): compiles its files by sixes, since half of a small file's time is in headers and templates
 # that its neighbours use too. Those with properties stay apart, since these would count for all six. CMake's UNITY_BUILD
 # writes absolute paths, by which ccache finds nothing of another checkout. The preset tsan has it OFF and finds what a
-# file uses and does not include.
+# file uses of this project and does not include.
 option(MILLPOND_TOGETHER "Compile the files of the tests by sixes" ${PROJECT_IS_TOP_LEVEL})
 function(millpond_together target)
     if(NOT MILLPOND_TOGETHER)
