@@ -445,7 +445,7 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
 
 test("a token of any accepted characters opens the page; one that is changed on the gateway is asked for again", async () => {
   const file = `${screenshots}/token-changed.txt`;
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const port = await freePort();
   const web = `listen=127.0.0.1:${port},token_file=${file}`;
   const signIn = async (view, text) => {
     await view.getByLabel("Token").fill(text);
