@@ -31,9 +31,9 @@ const ago = (since) => (since === null ? "never" : `${span(Math.max(0, report.no
 const latest = (session) => Math.max(session.last_received ?? 0, session.last_sent ?? 0) || null;
 
 /** What is mirrored to a session, and what became of it. */
-function aboutCopies({ sources, types, offered, mirrored, waiting, queue_full, store_full, not_encoded, wrong_version, abandoned, discarded, overwritten, recovered }) {
+function aboutCopies({ sources, types, offered, mirrored, waiting, queue_full, store_full, not_encoded, wrong_version, abandoned, discarded, overwritten, recovered, unusable }) {
   const lost = queue_full + store_full + not_encoded + wrong_version + abandoned + discarded + overwritten;
-  return `drop copy of ${types.join(", ")} of ${sources.join(", ")}: ${count(mirrored)} of ${count(offered + recovered)} mirrored, ${count(waiting)} waiting, ${count(lost)} lost`;
+  return `drop copy of ${types.join(", ")} of ${sources.join(", ")}: ${count(mirrored)} of ${count(offered + recovered)} mirrored, ${count(waiting)} waiting, ${count(lost)} lost${unusable === 0 ? "" : `, ${count(unusable)} files cannot be used`}`;
 }
 
 function rowsOf(session) {

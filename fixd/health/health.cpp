@@ -35,6 +35,9 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "not be encoded, or were forgotten by a reset of its numbers.",
          "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session, or "
          "`queue_bytes` of the drop copy, keeps more."},
+        {"copies_unusable", warning,
+         "A file in which an earlier engine left copies for this session is damaged or cannot be opened. It stays.",
+         "The log has its name and the reason. The stores of the sources have the messages; remove the file then."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
          "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "
@@ -137,6 +140,10 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
         add(Finding::Kind::copies_lost,
             fmt::format("{} copies were lost since the start", session.drop_copy->status.lost()));
     }
+    if (session.drop_copy && session.drop_copy->status.unusable != 0) {
+        add(Finding::Kind::copies_unusable,
+            fmt::format("{} files of copies cannot be used", session.drop_copy->status.unusable));
+    }
     if (status.lost != 0) {
         add(Finding::Kind::history_lost, fmt::format("{} requested messages were not in the store", status.lost));
     }
@@ -174,11 +181,12 @@ std::string json_of(const std::optional<DropCopies::Report>& copy) {
     const auto& status = copy->status;
     return fmt::format(
         R"({{"sources":{},"types":{},"offered":{},"recovered":{},"mirrored":{},"waiting":{},"queue_full":{},)"
-        R"("store_full":{},"not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{},"overwritten":{}}})",
+        R"("store_full":{},"not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{},"overwritten":{},)"
+        R"("unusable":{}}})",
         list_of(copy->config.sources, [](const std::string& name) { return json_string(name); }),
         list_of(copy->config.types, [](const std::string& type) { return json_string(type); }), status.offered,
         status.recovered, status.mirrored, status.waiting, status.queue_full, status.store_full, status.not_encoded,
-        status.wrong_version, status.abandoned, status.discarded, status.overwritten);
+        status.wrong_version, status.abandoned, status.discarded, status.overwritten, status.unusable);
 }
 
 std::string json_of(const SessionReport& session) {

@@ -30,6 +30,7 @@ struct Finding {
     enum class Kind : std::uint8_t {
         not_connected,    ///< An initiator has no session though its schedule is open.
         copies_lost,      ///< Messages were not mirrored to a drop copy.
+        copies_unusable,  ///< Files of copies that an earlier engine left cannot be used.
         history_lost,     ///< A counterparty requested messages that the store no longer has.
         store_failed,     ///< The next part of a session's store could not be prepared.
         raw_log_lost,     ///< Pieces of the stream are not in the raw log.

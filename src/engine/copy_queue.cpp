@@ -20,6 +20,13 @@ std::uint64_t magic_of(const memory::Region& region) noexcept {
     return magic;
 }
 
+/// Neither the magic number nor the positions of the ring.
+bool is_unwritten(const memory::Region& region) noexcept {
+    const auto bytes = region.bytes();
+    const auto head = bytes.first(std::min(bytes.size(), kFrontBytes + queue::RecordRing::kHeadBytes));
+    return std::ranges::all_of(head, [](std::byte byte) { return byte == std::byte{}; });
+}
+
 }  // namespace
 
 CopyQueue::CopyQueue(std::size_t bytes) : ring_(std::make_unique<queue::RecordRing>(bytes)) {}
@@ -38,7 +45,7 @@ std::expected<std::unique_ptr<CopyQueue>, std::string> CopyQueue::left_in(const 
         auto region = memory::Region::open_file(file, memory::Access::writable, {.prefault = true, .own = true});
         if (!region.try_lock_exclusive()) return nullptr;
         const auto magic = magic_of(region);
-        if (magic == 0) {
+        if (is_unwritten(region)) {
             std::error_code stays;
             std::filesystem::remove(file, stays);  // its process died while it was made
             return nullptr;

@@ -28,11 +28,11 @@ DropCopy::~DropCopy() { detach(); }
 /// What no other process, and no other drop copy of this one, uses.
 void DropCopy::take_over_files() {
     if (!is_in_file()) return;
-    unusable_.clear();
+    std::vector<std::string> unusable;
     for (const auto number : CopyQueue::numbers(options_.file)) {
         auto found = CopyQueue::left_in(CopyQueue::numbered(options_.file, number));
         if (!found) {
-            unusable_.push_back(found.error());
+            unusable.push_back(found.error());
             continue;
         }
         if (*found == nullptr) continue;
@@ -43,6 +43,8 @@ void DropCopy::take_over_files() {
         const std::lock_guard guard{left_lock_};
         left_.push_back(*std::move(found));
     }
+    const std::lock_guard guard{left_lock_};
+    unusable_ = std::move(unusable);
 }
 
 void DropCopy::forget_empty_files() noexcept {
@@ -126,6 +128,7 @@ DropCopy::Status DropCopy::status() const noexcept {
     {
         const std::lock_guard guard{left_lock_};
         for (const auto& left : left_) status.waiting += left->ring().records();
+        status.unusable = unusable_.size();
     }
     for (const auto& producer : producers_) {
         status.waiting += producer->queue->ring().records();
@@ -163,6 +166,9 @@ std::vector<metrics::Registration> DropCopy::add_metrics(metrics::Registry& regi
     lost("overwritten", &Status::overwritten);
     list.push_back(registry.add_gauge({"millpond_fix_drop_copy_waiting", "Copies that wait for a number.", labels},
                                       [this] { return static_cast<double>(status().waiting); }));
+    list.push_back(registry.add_gauge(
+        {"millpond_fix_drop_copy_unusable_files", "Queues of an earlier process that cannot be used.", labels},
+        [this] { return static_cast<double>(status().unusable); }));
     return list;
 }
 

@@ -100,6 +100,7 @@ public:
         std::uint64_t wrong_version{0};  ///< Lost: the target does not carry the message's version.
         std::uint64_t abandoned{0};      ///< Lost: the engine ended before the target's store took them.
         std::uint64_t waiting{0};
+        std::uint64_t unusable{0};  ///< Files of an earlier process that cannot be used: what is in them is unknown.
         /// Of the mirrored, those that the counterparty had not been sent when the target's numbers were reset: lost.
         std::uint64_t discarded{0};
         /// Of the numbers in the store, those that the counterparty asked for when they were no longer there: lost.
@@ -133,7 +134,7 @@ private:
 
     Options options_;
     std::vector<std::unique_ptr<Producer>> producers_;
-    mutable std::mutex left_lock_;                  // of the list, which changes while there is no pump only
+    mutable std::mutex left_lock_;                  // of the two lists, which change while there is no pump only
     std::vector<std::unique_ptr<CopyQueue>> left_;  // by earlier processes, the oldest first
     std::vector<std::string> unusable_;
     core::Tally recovered_;

@@ -363,18 +363,29 @@ TEST_F(FixDropCopy, AQueueThatCannotBeUsedIsNamedAndStays) {
     const auto file = (folder_ / "risk.store.copies").string();
     std::ofstream{file + ".3"} << std::string(8192, 'x');
     std::filesystem::create_directory(file + ".5");
+    std::ofstream{file + ".7"} << "MCOPIES1, and cut here";
+    std::ofstream{file + ".8"} << std::string(8192, '\0');  // its engine was killed while it made the file
     {
         RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
                             filling()};
         EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.3' is no queue of copies"));
         EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.5"));
+        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.7' is no queue of copies"));
+        EXPECT_THAT(house.said(), Not(HasSubstr("risk.store.copies.8")));
+        EXPECT_EQ(account(house).unusable, 3U);
+        EXPECT_THAT(house.engine().page({.path = "/health"}).body, HasSubstr("copies_unusable"));
+        EXPECT_THAT(house.engine().page({.path = "/api/health"}).body, HasSubstr("3 files of copies cannot be used"));
+        EXPECT_THAT(house.engine().page({.path = "/metrics"}).body,
+                    HasSubstr("millpond_fix_drop_copy_unusable_files{drop_copy=\"FIX.4.4:HOUSE->RISK\"} 3"));
         RawClient a{house.port()};
         a.send(logon(1, "A") + order(2, "A", "o2"));
         ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 1; }));
     }
     EXPECT_EQ(std::filesystem::file_size(file + ".3"), 8192U);
     EXPECT_TRUE(std::filesystem::exists(file + ".5"));
-    EXPECT_FALSE(std::filesystem::exists(file + ".6")) << "the engine's own queue was empty";
+    EXPECT_TRUE(std::filesystem::exists(file + ".7"));
+    EXPECT_FALSE(std::filesystem::exists(file + ".8"));
+    EXPECT_FALSE(std::filesystem::exists(file + ".9")) << "the engine's own queue was empty";
 }
 
 TEST_F(FixDropCopy, CopiesOfAClosedScheduleWaitForTheNextEngineAndGoWithTheirDropCopy) {
