@@ -70,6 +70,7 @@ export class Place<Body = unknown, Reply = unknown> {
 
   /** Passes the place to the next waiter. Does nothing if it is no longer held. */
   release(): void {
+    requireArguments("release", arguments.length, 0);
     this._end(undefined);
   }
 

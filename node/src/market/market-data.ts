@@ -5,6 +5,7 @@ import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
+import { limitArguments } from "../pool/argument-limits.js";
 import { requireArguments, requireInteger } from "../pool/pool-error.js";
 import { MarketRing } from "./market-ring.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
@@ -232,6 +233,8 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     return true;
   }
 }
+
+limitArguments(MarketData.prototype, { setMode: 1, account: 0, close: 0 });
 
 /** A writer that was killed leaves its ring behind. */
 async function hasWriter(name: string): Promise<boolean> {

@@ -4,6 +4,8 @@ import { HeartbeatWatch } from "./heartbeat-watch.js";
 import { BOARD, KIND, RING } from "./market-layout.js";
 import { RingMemory } from "./ring-memory.js";
 import { mapRing } from "./shared-memory.js";
+import { limitArguments } from "../pool/argument-limits.js";
+import { requireArguments } from "../pool/pool-error.js";
 
 const HIGH = 2 ** 32;
 /** Copies of the board, before a ring that always goes round faster is taken as it is. */
@@ -52,11 +54,13 @@ export class MarketRing {
 
   /** Opens the ring of that name. Reading starts at the next published entry, or where `join` or `seek` set it. */
   static async open(name: string): Promise<MarketRing> {
+    requireArguments("MarketRing.open", arguments.length, 1);
     return new MarketRing(await mapRing(name), name);
   }
 
   /** buffer: a ring and its board, as docs/internals/market.md lays them out. Throws MarketRingError. */
   constructor(buffer: ArrayBufferLike, name = "in a buffer") {
+    requireArguments("new MarketRing", arguments.length, 2);
     this.#memory = new RingMemory(buffer, name);
     this.#mask = this.#memory.capacity - 1;
     this.seek(this.newest + 1);
@@ -81,6 +85,7 @@ export class MarketRing {
 
   /** Delivers up to `max` entries that are ready; a lost range counts as one. Returns how many it took from the ring. */
   poll(handler: MarketRingHandler, max = 1_024): number {
+    if (arguments.length > 2) requireArguments("poll", arguments.length, 2);
     const { words } = this.#memory;
     const copy = this.#window.words;
     if (words.length === 0) return 0;
@@ -140,6 +145,7 @@ export class MarketRing {
 
   /** The instrument's symbol, undefined while it has no name, which no delivered event's has. */
   symbol(instrument: number): string | undefined {
+    if (arguments.length > 1) requireArguments("symbol", arguments.length, 1);
     const known = this.#symbols[instrument];
     if (known !== undefined) return known;
     const slot = this.#memory.slotOf(instrument);
@@ -151,6 +157,7 @@ export class MarketRing {
 
   /** The venue's name, as `symbol`. */
   venue(instrument: number): string | undefined {
+    if (arguments.length > 1) requireArguments("venue", arguments.length, 1);
     const slot = this.#memory.slotOf(instrument);
     return slot === undefined ? undefined : this.#memory.text(slot + BOARD.slotVenue, 8);
   }
@@ -235,3 +242,5 @@ export class MarketRing {
     return false;
   }
 }
+
+limitArguments(MarketRing.prototype, { join: 1, seek: 1, account: 0, writerState: 1, close: 0 });

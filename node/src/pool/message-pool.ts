@@ -104,6 +104,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** Takes back a message or a handle. Body and meta are cleared at once. Throws when it is not on loan from here. */
   release(message: T | number): void {
+    if (arguments.length > 1) requireArguments("release", arguments.length, 1);
     const lease = message as unknown as Message;
     const stamp = lease._stamp;
     if (lease._pool === this._id && (stamp & SIMPLY_LENT) === 1) {
@@ -123,6 +124,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** The object of a loan, by handle. Throws UseAfterReleaseError when that loan is over, WrongPoolError for another pool's. */
   at(handle: number): Pooled<T, Body, Meta> {
+    requireArguments("at", arguments.length, 1);
     return this.#objectOf(this.#leaseOf(handle)) as Pooled<T, Body, Meta>;
   }
 
@@ -131,13 +133,12 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
    * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
    */
   leaks(longerThanMs = 0): Leak[] {
-    const found = this._table.leaks(longerThanMs, this._id);
-    this._table.noteStamps();
-    return found;
+    return this._table.leaks(longerThanMs, this._id);
   }
 
   /** The handle of an object on loan, for pools of a user's class (`message.handle` otherwise). */
   handleOf(object: T): number {
+    requireArguments("handleOf", arguments.length, 1);
     const lease = this.#leaseOf(object);
     if (lease._pool !== this._id || (lease._stamp & 1) === 0) this.#refuse(lease);
     return this._handleOf(lease);

@@ -1,3 +1,4 @@
+import { limitArguments } from "./argument-limits.js";
 import {
   DoubleReleaseError,
   PoolExhaustedError,
@@ -95,6 +96,7 @@ export class SlotPool<const Fields extends Schema> {
 
   /** Lends a slot, with the contents left by its last user; `record` is on it. Throws PoolExhaustedError when all are lent out. */
   acquire(): number {
+    if (arguments.length > 0) requireArguments("acquire", arguments.length, 0);
     const left = this.left - 1;
     if (left < 0) throw new PoolExhaustedError(this.capacity);
     this.left = left;
@@ -105,11 +107,13 @@ export class SlotPool<const Fields extends Schema> {
 
   /** As `acquire`, but undefined when all are lent out. */
   tryAcquire(): number | undefined {
+    if (arguments.length > 0) requireArguments("tryAcquire", arguments.length, 0);
     return this.left === 0 ? undefined : this.acquire();
   }
 
   /** Takes a slot back. Throws DoubleReleaseError when that loan is over, WrongPoolError for another pool's handle. */
   release(handle: number): void {
+    if (arguments.length > 1) requireArguments("release", arguments.length, 1);
     const slot = handle & this.mask;
     if (this.handles[slot] !== handle) {
       this.#requireOwn(handle, slot);
@@ -127,6 +131,7 @@ export class SlotPool<const Fields extends Schema> {
    * `view`. Throws UseAfterReleaseError when that loan is over.
    */
   at(handle: number): RecordView<Fields> {
+    if (arguments.length > 1) requireArguments("at", arguments.length, 1);
     const slot = handle & this.mask;
     if (this.handles[slot] !== handle) {
       this.#requireOwn(handle, slot);
@@ -143,6 +148,7 @@ export class SlotPool<const Fields extends Schema> {
 
   /** Byte offset of a loan's record in the buffer, for other threads and for `view().at(offset)`. */
   offsetOf(handle: number): number {
+    if (arguments.length > 1) requireArguments("offsetOf", arguments.length, 1);
     return this.at(handle).offset;
   }
 
@@ -166,3 +172,5 @@ export class SlotPool<const Fields extends Schema> {
     };
   }
 }
+
+limitArguments(SlotPool.prototype, { view: 0, stats: 0 });

@@ -106,6 +106,7 @@ export class SlotTable {
       const path = lease instanceof Message ? lease._path : undefined;
       found.push({ handle: this.handleOf(lease, pool), path, acquiredAt: placeOf(lease), outForMs: now - seen.atMs });
     }
+    this.noteStamps();
     return found;
   }
 

@@ -1,5 +1,6 @@
 import { endNap, nap } from "./nap.js";
-import { requireInteger, SettingError } from "../pool/pool-error.js";
+import { limitArguments } from "../pool/argument-limits.js";
+import { requireArguments, requireInteger, SettingError } from "../pool/pool-error.js";
 
 // Words of the header. Words written by different threads are 128 bytes apart.
 const CAPACITY = 0;
@@ -49,6 +50,7 @@ abstract class ThreadRing {
 
   /** Copies a message of at most `slotBytes` in. False when the ring is full. Throws SettingError for a longer one. */
   tryPush(message: Uint8Array): boolean {
+    if (arguments.length > 1) requireArguments("tryPush", arguments.length, 1);
     if (message.length > this.slotBytes) {
       throw new SettingError("message", `${message.length} bytes`, `at most ${this.slotBytes} bytes`);
     }
@@ -61,6 +63,7 @@ abstract class ThreadRing {
 
   /** Copies the oldest message. False if there is none. */
   tryPop(into: Uint8Array): boolean {
+    if (arguments.length > 1) requireArguments("tryPop", arguments.length, 1);
     const offset = this.front();
     if (offset < 0) return false;
     for (let at = 0; at < into.length; at++) into[at] = this.bytes[offset + at]!;
@@ -70,6 +73,7 @@ abstract class ThreadRing {
 
   /** Hands at most `most` messages to `handle`, each as a byte offset in `buffer`. Returns how many. */
   poll(handle: (offset: number) => void, most = 256): number {
+    if (arguments.length > 2) requireArguments("poll", arguments.length, 2);
     let count = 0;
     while (count < most) {
       const offset = this.front();
@@ -138,6 +142,9 @@ function makeBuffer(kind: number, capacity: number, slotBytes: number, lead: num
   return buffer;
 }
 
+limitArguments(ThreadRing.prototype, { spin: 1, wait: 1, wake: 0 });
+limitArguments(ThreadRing.prototype, { waitAsync: 1 }, true);
+
 /**
  * First-in first-out ring of fixed slots from one thread to one other.
  *
@@ -163,17 +170,20 @@ export class SpscRing extends ThreadRing {
 
   /** A new ring. capacity: slots, a power of two; slotBytes: a multiple of 8. */
   static create(capacity: number, slotBytes: number): SpscRing {
+    requireArguments("SpscRing.create", arguments.length, 2);
     return new SpscRing(makeBuffer(SPSC, capacity, slotBytes, 0));
   }
 
   /** The ring in a buffer that another thread made. */
   constructor(buffer: SharedArrayBuffer) {
+    requireArguments("new SpscRing", arguments.length, 1);
     super(buffer, SPSC, 0);
     this.#tail = this.#tailSeen = Atomics.load(this.words, TAIL);
     this.#headSeen = this.head;
   }
 
   override claim(): number {
+    if (arguments.length > 0) requireArguments("claim", arguments.length, 0);
     const tail = this.#tail;
     if (((tail - this.#headSeen) | 0) === this.capacity) {
       this.#headSeen = Atomics.load(this.words, HEAD); // sync "slot freed": the store in release
@@ -183,12 +193,14 @@ export class SpscRing extends ThreadRing {
   }
 
   override publish(_offset: number): void {
+    if (arguments.length > 1) requireArguments("publish", arguments.length, 1);
     this.#tail = (this.#tail + 1) | 0;
     Atomics.store(this.words, TAIL, this.#tail); // sync "slot filled": the load in front
     this.wakeIfAsleep();
   }
 
   override front(): number {
+    if (arguments.length > 0) requireArguments("front", arguments.length, 0);
     if (this.head === this.#tailSeen) {
       this.#tailSeen = Atomics.load(this.words, TAIL); // sync "slot filled": the store in publish
       if (this.head === this.#tailSeen) return -1;
@@ -197,6 +209,7 @@ export class SpscRing extends ThreadRing {
   }
 
   override release(): void {
+    if (arguments.length > 0) requireArguments("release", arguments.length, 0);
     this.head = (this.head + 1) | 0;
     Atomics.store(this.words, HEAD, this.head); // sync "slot freed": the load in claim
   }
@@ -212,6 +225,7 @@ export class SpscRing extends ThreadRing {
 export class MpscRing extends ThreadRing {
   /** A new ring. capacity: slots, a power of two; slotBytes: a multiple of 8. */
   static create(capacity: number, slotBytes: number): MpscRing {
+    requireArguments("MpscRing.create", arguments.length, 2);
     const buffer = makeBuffer(MPSC, Math.max(2, capacity), slotBytes, 8);
     const turns = new Int32Array(buffer, HEADER_BYTES);
     for (let slot = 0; slot < Math.max(2, capacity); slot++) turns[slot] = slot;
@@ -220,10 +234,12 @@ export class MpscRing extends ThreadRing {
 
   /** The ring in a buffer that another thread made. */
   constructor(buffer: SharedArrayBuffer) {
+    requireArguments("new MpscRing", arguments.length, 1);
     super(buffer, MPSC, 8);
   }
 
   override claim(): number {
+    if (arguments.length > 0) requireArguments("claim", arguments.length, 0);
     for (;;) {
       const tail = Atomics.load(this.words, TAIL);
       const turn = Atomics.load(this.words, this.#turnOf(tail)); // sync "slot freed": the store in release
@@ -237,6 +253,7 @@ export class MpscRing extends ThreadRing {
   }
 
   override publish(offset: number): void {
+    if (arguments.length > 1) requireArguments("publish", arguments.length, 1);
     const slot = (offset - this.first) / this.slotBytes;
     const word = this.#turnOf(slot);
     Atomics.store(this.words, word, (Atomics.load(this.words, word) + 1) | 0); // sync "slot filled": the load in front
@@ -244,11 +261,13 @@ export class MpscRing extends ThreadRing {
   }
 
   override front(): number {
+    if (arguments.length > 0) requireArguments("front", arguments.length, 0);
     const turn = Atomics.load(this.words, this.#turnOf(this.head)); // sync "slot filled": the store in publish
     return turn === ((this.head + 1) | 0) ? this.first + (this.head & this.mask) * this.slotBytes : -1;
   }
 
   override release(): void {
+    if (arguments.length > 0) requireArguments("release", arguments.length, 0);
     // sync "slot freed": the load in claim
     Atomics.store(this.words, this.#turnOf(this.head), (this.head + this.capacity) | 0);
     this.head = (this.head + 1) | 0;
