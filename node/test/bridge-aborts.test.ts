@@ -285,3 +285,44 @@ test("an abort in `transfer`, or in an accessor of the body, ends the call; the 
   assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
   assert.equal(started, 0);
 });
+
+test("an accessor that sends over the bridge of its own body goes first; an abort between the two still ends the outer call", async () => {
+  const near = new MessageSystem();
+  const far = new MessageSystem();
+  const nearEnd = new WorkerBridge(near);
+  const farEnd = new WorkerBridge(far, nearEnd.port);
+  nearEnd.forward("far/{what}");
+  const came: string[] = [];
+  const inner: unknown[] = [];
+  let duringInner = (): void => {};
+  far.on("far/{what}", (message) => {
+    came.push(`${message.param("what")} ${String(message.body === 1 ? 1 : "outer")}`);
+    if (message.body === 1) duringInner();
+    return message.param("what");
+  });
+  for (const giveUp of [false, true]) {
+    for (const read of [1, 2]) {
+      const controller = new AbortController();
+      let reads = 0;
+      const body = {
+        get part(): number {
+          if (++reads === read) inner.push(near.send("far/inner", 1));
+          return 2;
+        },
+      };
+      duringInner = () => {
+        if (giveUp) controller.abort(new Error("given up"));
+      };
+      const outer = near.send("far/outer", body, { signal: controller.signal }) as Promise<unknown>;
+      if (giveUp) await assert.rejects(outer, /given up/);
+      else assert.equal(await outer, "outer");
+      assert.equal(reads, 2);
+    }
+  }
+  assert.deepEqual(await Promise.all(inner), ["inner", "inner", "inner", "inner"]);
+  // Calls behind it have their own numbers and replies.
+  assert.equal(await near.send("far/last", 3), "last");
+  assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
+  assert.deepEqual(came, ["inner 1", "outer outer", "inner 1", "outer outer", "inner 1", "inner 1", "last outer"]);
+  assert.deepEqual([near.pool.stats().inUse, far.pool.stats().inUse], [0, 0]);
+});

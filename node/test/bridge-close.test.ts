@@ -233,3 +233,27 @@ test("a bridge whose worker never came closes at once; with a call that waits fo
   assert.equal(await bridge.close(5), false);
   await waiting;
 });
+
+test("a call whose accessor closes the bridge, in stages or at once, is refused before it is sent", async () => {
+  for (const timeoutMs of [undefined, 0]) {
+    for (const closing of [1, 2]) {
+      const { near, far, nearEnd, farEnd } = joined();
+      let started = 0;
+      far.on("far/x", () => ++started);
+      assert.equal(await sent(near, "far/x"), 1);
+      let reads = 0;
+      let closed: Promise<boolean> | undefined;
+      const body = {
+        get value(): number {
+          if (++reads === closing) closed = nearEnd.close(timeoutMs);
+          return 1;
+        },
+      };
+      await assert.rejects(sent(near, "far/x", body), closedError);
+      // In stages nothing was cut off.
+      if (timeoutMs === undefined) assert.equal(await closed, true);
+      await farEnd.close();
+      assert.deepEqual([started, near.pool.stats().inUse, far.pool.stats().inUse], [1, 0, 0]);
+    }
+  }
+});

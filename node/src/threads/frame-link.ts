@@ -85,12 +85,13 @@ export class FrameLink {
   }
 
   /**
-   * Throws SettingError if it cannot be copied or moved; `name` is what it is for. A frame that does not fit waits for room; all
-   * frames stay in order.
+   * Throws SettingError if it cannot be copied or moved; `name` is what it is for. `check` is called when it has been copied, and
+   * may throw. A frame that does not fit waits for room; all frames stay in order.
    */
-  send(frame: unknown[], moved: Transfer, name: string): void {
-    if (this.#ended) return;
+  send(frame: unknown[], moved: Transfer, name: string, check?: () => void): void {
+    if (this.#ended) return check?.();
     let bytes = this.#bytesOf(frame, moved, name);
+    check?.();
     // User code may have been called.
     if (this.#ended) return;
     if (moved.length > 0 || bytes.length > this.#out.longest) {

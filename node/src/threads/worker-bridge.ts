@@ -13,6 +13,7 @@ import { requireCopyable, requireMovable } from "./copyable.js";
 import { type BridgePort, FrameLink } from "./frame-link.js";
 import { RemoteError, textsOf } from "./remote-error.js";
 
+/** Has no number in its frame: both sides count the calls in the order of their frames. */
 const CALL = 0;
 const REPLY = 1;
 const FAILURE = 2;
@@ -184,27 +185,28 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   #call(message: Message, transfer: unknown): Promise<unknown> {
     const { path, body, meta, traceparent, signal } = message;
     const served = this.#servedCall();
-    const over = this.#ended ?? (this.#closing && !this.#mayStillCall(served) ? CLOSED : undefined);
-    if (over !== undefined) return Promise.reject(new RemoteError(over, path));
-    // Of handlers that serve a closing bridge, and after middleware that took its time.
-    if (this.#full) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
-    if (signal?.aborted === true) return Promise.reject(signal.reason as Error); // by `transfer` or middleware
-    this.#calls = (this.#calls + 1) | 0;
-    const call = this.#calls;
+    // At first, and when all is copied: accessors may do anything, as middleware and `transfer` may.
+    const check = (): void => {
+      const over = this.#ended ?? (this.#closing && !this.#mayStillCall(served) ? CLOSED : undefined);
+      if (over !== undefined) throw new RemoteError(over, path);
+      if (this.#full) throw new QueueFullError(path, MOST_UNSENT);
+      if (signal?.aborted === true) throw signal.reason;
+    };
     return new Promise((resolve, reject) => {
+      check();
       requireMovable(path, transfer);
       requireCopyable(`body of ${path}`, body, transfer);
       requireCopyable(`meta of ${path}`, meta, transfer);
-      this.#link.send([CALL, call, path, body, meta, traceparent, served], transfer, path);
-      // Accessors of the body may do anything.
-      if (this.#ended !== undefined) throw new RemoteError(this.#ended, path);
+      this.#link.send([CALL, 0, path, body, meta, traceparent, served], transfer, path, check);
+      // Not before: accessors may have sent calls, whose frames are in front.
+      this.#calls = (this.#calls + 1) | 0;
+      const call = this.#calls;
       const abort = (): void => {
         this.#pending.delete(call);
         this.#link.sendAhead([ABORT, call]);
         reject(signal!.reason);
         this.#endIfDrained();
       };
-      if (signal?.aborted === true) return abort();
       const done = (): void => unwatchSignal(signal, abort);
       if (signal !== undefined) watchSignal(signal, abort);
       const scope = this.system._marks ? captureScope() : undefined;
@@ -227,8 +229,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
 
   #handle([kind, call, ...rest]: [number, number, ...unknown[]]): void {
     if (kind === CALL) {
-      this.#served = call;
-      if (!this.#withdrawn.delete(call) && !this.#cut) this.#serve(call, rest as Served);
+      this.#served = (this.#served + 1) | 0;
+      if (!this.#withdrawn.delete(this.#served) && !this.#cut) this.#serve(this.#served, rest as Served);
     } else if (kind === ABORT) this.#withdraw(call);
     else if (kind === CUT) {
       this.#cut = true;
