@@ -40,6 +40,6 @@ export class VirtualClock {
       this.now = Math.max(this.now, next.at);
       next.run();
     }
-    this.now = end;
+    this.now = Math.max(this.now, end);
   }
 }
