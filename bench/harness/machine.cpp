@@ -61,7 +61,8 @@ std::string program_name() {
 
 Machine describe_machine() {
     Machine machine;
-    machine.cpu = field("/proc/cpuinfo", "model name");
+    machine.cpu = output("'" MILLPOND_BENCH_SOURCE "/bench/machine_name' --processor 2>/dev/null");
+    if (machine.cpu.empty()) machine.cpu = field("/proc/cpuinfo", "model name");
     machine.cores = field("/proc/self/status", "Cpus_allowed_list");
     utsname system{};
     uname(&system);

@@ -7,7 +7,7 @@ namespace millpond::bench {
 
 /// Where and how a bench ran: the header of every table and result.
 struct Machine {
-    std::string cpu{};
+    std::string cpu{};    ///< As bench/machine_name --processor says.
     std::string cores{};  ///< The processors that this program may run on, as the kernel lists them.
     std::string kernel{};
     std::string compiler{};

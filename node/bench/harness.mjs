@@ -133,7 +133,7 @@ export async function compare(question, contenders) {
     return { text, found, verdict: judge(found, goal) };
   });
   const machine = {
-    cpu: cpus()[0]?.model ?? "unknown",
+    cpu: machineName("--processor"),
     cores: String(cpus().length),
     kernel: release(),
     compiler: `Node ${process.version}, V8 ${process.versions.v8}`,
@@ -161,7 +161,7 @@ export async function compare(question, contenders) {
   };
   print(result);
   if (process.argv.includes("--results")) {
-    const folder = join(root, "../bench/results", machineName());
+    const folder = join(root, "../bench/results", resultsFolder());
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
   }
@@ -169,10 +169,14 @@ export async function compare(question, contenders) {
 }
 
 /** The folder of this machine's results: `--machine NAME`, or as for the other benches. */
-function machineName() {
+function resultsFolder() {
   const given = process.argv.indexOf("--machine");
-  if (given >= 0) return process.argv[given + 1];
-  return execFileSync(join(root, "../bench/machine_name"), { encoding: "utf8" }).trim();
+  return given >= 0 ? process.argv[given + 1] : machineName();
+}
+
+/** What bench/machine_name prints: the name of this machine's results, with --processor its processor. */
+function machineName(...options) {
+  return execFileSync(join(root, "../bench/machine_name"), options, { encoding: "utf8" }).trim();
 }
 
 function git(...args) {

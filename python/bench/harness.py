@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import random
-import re
 import resource
 import statistics
 import subprocess
@@ -103,7 +102,7 @@ def main(bench: Bench) -> None:
     result = _compare(bench, options)
     _show(result)
     if options.results:
-        folder = ROOT / "bench" / "results" / (options.machine or _machine_name())
+        folder = ROOT / "bench" / "results" / (options.machine or _machine())
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
 
@@ -158,7 +157,7 @@ def _compare(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         "measured": bench.measured,
         "not_measured": bench.not_measured,
         "machine": {
-            "cpu": _cpu(),
+            "cpu": _machine("--processor"),
             "cores": str(os.cpu_count()),
             "kernel": platform.release(),
             "compiler": f"Python {platform.python_version()}, {_versions()}",
@@ -204,13 +203,10 @@ def _versions() -> str:
     return ", ".join(known)
 
 
-def _cpu() -> str:
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else "unknown"
-
-
-def _machine_name() -> str:
-    return subprocess.run([ROOT / "bench" / "machine_name"], capture_output=True, text=True, check=True).stdout.strip()
+def _machine(*options: str) -> str:
+    """What bench/machine_name prints: the name of this machine's results, with --processor its processor."""
+    command = [ROOT / "bench" / "machine_name", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _git(*arguments: str) -> str:
