@@ -13,7 +13,7 @@
 /// gives on a thread has acquire() and release(block), perhaps acquire_batch and release_batch.
 namespace millpond::bench {
 
-/// The limit: a private array of free slots, for one thread.
+/// The reference: a private array of free slots, for one thread.
 class ArrayBlocks {
 public:
     ArrayBlocks(std::size_t bytes, std::size_t capacity)

@@ -17,12 +17,12 @@
 
 namespace millpond::bench {
 
-inline constexpr const char* kArray = "limit: array";
+inline constexpr const char* kArray = "reference: array";
 inline constexpr const char* kCache = "BlockPool::Cache";
 inline constexpr const char* kPool = "BlockPool";
 inline constexpr const char* kStrict = "BlockPool, strict";
 inline constexpr const char* kChecked = "CheckedBlockPool";
-inline constexpr const char* kBoostObjectPool = "limit: boost::object_pool, one thread";
+inline constexpr const char* kBoostObjectPool = "boost::object_pool, one thread";
 
 /// The sources of a bench, each of which does `pattern(source)` when it is its turn.
 template <class Pattern>
@@ -93,12 +93,12 @@ public:
 
     /// Pools for one thread.
     void add_unsafe() {
-        add<BoostPoolBlocks>("limit: boost::pool, one thread");
+        add<BoostPoolBlocks>("boost::pool, one thread");
         // Its blocks are of a type, so of a size that the compiler knows.
         if (bytes_ == 64) add<BoostObjectPoolBlocks<64>>(kBoostObjectPool);
         if (bytes_ == 192) add<BoostObjectPoolBlocks<192>>(kBoostObjectPool);
         if (bytes_ == 640) add<BoostObjectPoolBlocks<640>>(kBoostObjectPool);
-        add<PmrUnsynchronizedBlocks>("limit: pmr::unsynchronized_pool, one thread");
+        add<PmrUnsynchronizedBlocks>("pmr::unsynchronized_pool, one thread");
     }
 
     /// One goal a rival: no slower than it.

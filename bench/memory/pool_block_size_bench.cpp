@@ -57,15 +57,15 @@ int main() {
          .curve =
              bench::Curve{
                  .axis = "bytes a block",
-                 .knees =
-                     {{.at = 1'024,
-                       .why = "an allocator that keeps large blocks elsewhere than small ones (glibc's "
-                              "thread cache ends here) takes its slow way; a pool knows one size only"},
-                      {.at = 4'096,
-                       .why =
-                           "blocks exactly a page apart share a few sets of the first-level cache: the limit's array "
-                           "pays for it, while the pool's blocks lie one line more than a page apart; glibc gives "
-                           "freed memory of this size back to the kernel and faults it in again"}}},
+                 .knees = {{.at = 1'024,
+                            .why = "an allocator that keeps large blocks elsewhere than small ones (glibc's "
+                                   "thread cache ends here) takes its slow way; a pool knows one size only"},
+                           {.at = 4'096,
+                            .why =
+                                "blocks exactly a page apart share a few sets of the first-level cache: the "
+                                "reference's array "
+                                "pays for it, while the pool's blocks lie one line more than a page apart; glibc gives "
+                                "freed memory of this size back to the kernel and faults it in again"}}},
          .measured = "a hundred blocks are acquired and a word written to each, then read and released in the same "
                      "order",
          .not_measured = "filling the blocks, construction, first touch, other threads"},

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kRing = 1024;
 constexpr std::size_t kCapacity = 4096;
-constexpr const char* kRecycle = "limit: blocks come back by a ring";
-constexpr const char* kInPlace = "limit: in place, head every 16";
+constexpr const char* kRecycle = "reference: blocks come back by a ring";
+constexpr const char* kInPlace = "reference: in place, head every 16";
 constexpr const char* kChannel = "Channel";
 
 void fill(std::span<std::uint64_t> words, std::uint64_t value) {
@@ -102,7 +102,7 @@ private:
     };
 };
 
-/// The limit: blocks go there by one ring and come back by another.
+/// The reference: blocks go there by one ring and come back by another.
 Finding recycle(std::size_t bytes) {
     auto memory = memory::Region::anonymous(bytes * kCapacity, {.prefault = true});
     queue::SpscRing<void*> there(kRing);
@@ -128,7 +128,7 @@ Finding recycle(std::size_t bytes) {
         });
 }
 
-/// The limit in place: slots in a ring, the reader's position told every 16 messages.
+/// The reference in place: slots in a ring, the reader's position told every 16 messages.
 template <std::size_t Bytes>
 Finding in_place() {
     using Slot = std::array<std::uint64_t, Bytes / sizeof(std::uint64_t)>;
@@ -195,7 +195,7 @@ void ask_cross_thread_of() {
     contenders.add_ours();
     contenders.add_rivals();
     auto all = contenders.all();
-    all.insert(all.begin(), {std::string("the limit once more"), [] { return recycle(Bytes); }});
+    all.insert(all.begin(), {std::string("the reference once more"), [] { return recycle(Bytes); }});
     all.push_back({kInPlace, in_place<Bytes>});
     all.push_back({kChannel, channel<Bytes>});
     auto goals = contenders.ahead_of_rivals(kCache);
@@ -260,7 +260,7 @@ void ask_shared(std::size_t burst) {
     });
     contenders.add_ours();
     contenders.add_rivals();
-    constexpr const char* kCounters = "limit: two shared fetch_adds";
+    constexpr const char* kCounters = "reference: two shared fetch_adds";
     compare(
         {.question = "What do two threads pay that share a pool, in bursts of " + std::to_string(burst) + "?",
          .unit = "ns/acquire + release",

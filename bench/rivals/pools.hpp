@@ -8,7 +8,7 @@
 #include <boost/pool/object_pool.hpp>
 #include <boost/pool/pool.hpp>
 
-/// Pools that others use, with one face. Those marked unsafe serve one thread only: they are limits, not rivals.
+/// Pools that others use, with one face. Those marked unsafe serve one thread only, so they are no rivals.
 namespace millpond::bench {
 
 /// boost::pool: one list through the blocks' own bytes. Unsafe.
