@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-REPORT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "bench", "report")
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+REPORT = os.path.join(ROOT, "bench", "report")
 ESTIMATE = {"median": 2.0, "low": 1.9, "high": 2.1, "count": 9}
 
 
@@ -128,6 +130,63 @@ class Report(unittest.TestCase):
         self.assertIn("a <= 2 x limit (intel): 2.000 [1.900..2.100], **met**", page)
         self.assertIn("Goals of all benches on amd: 0 met, 2 missed", page)
         self.assertEqual(self.read("report.html").count("<h3>"), 3)
+
+    def test_what_one_machine_did_not_measure_is_said_of_that_machine(self):
+        for machine, absent in (("amd", ""), ("intel", "; absent: rte_mempool")):
+            os.mkdir(self.path(machine))
+            with open(self.path(f"{machine}/rate.json"), "w", encoding="utf-8") as file:
+                json.dump(result("rate", not_measured="threads" + absent), file)
+        self.assertEqual(self.report().returncode, 0)
+        self.assertIn("Measured: this. Not measured on amd: threads. Not measured on intel: threads; absent: rte_mempool.",
+                      self.read("page.md"))
+
+    def tables(self, page, *results):
+        with open(self.path("README.md"), "w", encoding="utf-8") as file:
+            file.write(page)
+        for one in results:
+            with open(self.path(one["name"] + ".json"), "w", encoding="utf-8") as file:
+                json.dump(one, file)
+        return subprocess.run([sys.executable, REPORT, self.folder.name, "--tables", self.path("README.md")],
+                              capture_output=True, text=True, check=False)
+
+    def test_a_page_gets_its_table_of_what_a_buyer_asks_for(self):
+        lines = result("fan_out_rate_bench")
+        lines["machine"]["load"] = "1.50"
+        for contender, name in zip(lines["contenders"], ("nats-server, 1", "millpond tcp sink, 1")):
+            contender["name"] = name
+        page = "before\n<!-- bench/report: buyer -->\nold\n<!-- end -->\nafter\n"
+        self.assertEqual(self.tables(page, lines).returncode, 0)
+        text = self.read("README.md")
+        self.assertIn("| JSON lines to one TCP subscriber | lines/s | 2.000 | - | - | 2.000: nats-server | , 1.5 | "
+                      "`fan_out_rate_bench` |\n<!-- end -->\nafter", text)
+        self.assertNotIn("old", text)
+
+    def test_goals_show_the_worst_of_their_verdicts(self):
+        ring = result("ring_throughput_bench")
+        ring["goals"] = [{"text": f"BroadcastRing >= 1.000 x {to}", "found": dict(ESTIMATE, median=median), "verdict": verdict}
+                         for to, median, verdict in (("a", 3, "met"), ("b", 0.5, "missed"), ("c", 0.4, "met"))]
+        self.assertEqual(self.tables("<!-- bench/report: goals -->\n<!-- end -->\n", ring).returncode, 0)
+        self.assertIn("| BroadcastRing, messages a second | ahead of all rivals | 0.500 [1.900..2.100] (b) missed |",
+                      self.read("README.md"))
+        self.assertIn("| a hop by BroadcastRing | ahead of all rivals | not measured |", self.read("README.md"))
+
+    def test_a_table_of_an_unknown_name_is_an_error(self):
+        run = self.tables("<!-- bench/report: unknown -->\n<!-- end -->\n", result("rate"))
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no table 'unknown'", run.stderr)
+
+    def test_what_the_pages_quote_is_what_is_stored(self):
+        pages = ["README.md", "docs/decisions/performance-goals.md"]
+        for page in pages:
+            os.makedirs(os.path.dirname(self.path(page)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, page), self.path(page))
+        stored = [sys.executable, REPORT, os.path.join(ROOT, "bench", "results"), "--html", self.path("report.html")]
+        subprocess.run([*stored, "--markdown", self.path("page.md"), "--tables", *map(self.path, pages)], check=True)
+        for page in pages:
+            with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+                self.assertEqual(self.read(page), file.read(), f"{page}: regenerate its tables with bench/report")
+        with open(os.path.join(ROOT, "docs", "reference", "benchmarks.md"), encoding="utf-8") as file:
+            self.assertEqual(self.read("page.md"), file.read(), "docs/reference/benchmarks.md: regenerate it with bench/report")
 
     def test_a_folder_without_results_is_an_error(self):
         self.assertEqual(self.report().returncode, 1)

@@ -1,0 +1,181 @@
+"""The tables of figures that other pages quote, made of the benches' results: README's ten rows and the goals of
+docs/decisions/performance-goals.md. A page has them between "<!-- bench/report: NAME -->" and "<!-- end -->"."""
+
+import math
+import re
+
+QUIET = 3.0  # Load above which a result is quoted only where there is no other.
+
+# What a buyer asks for, the worst included: what it is, the bench, the unit, our contender, its statistic, the limit's or
+# reference's contender, the rivals'.
+BUYER = [
+    ("wire to shared memory, p50", "wire_to_ring_bench", "us", "millpond gateway", "value", "the limit once more",
+     ["Asio chain, threads where the kernel puts them"]),
+    ("wire to a TCP client, p50", "wire_to_tcp_bench", "us", "millpond gateway, adaptive", "value",
+     "reference: recv, patched line, send, beside the client", ["Asio chain with a writer thread"]),
+    ("JSON lines to one TCP subscriber", "fan_out_rate_bench", "lines/s", "millpond tcp sink, 1", "value", None,
+     ["nats-server, 1"]),
+    ("wire to a Kafka consumer, p50", "wire_to_kafka_bench", "us", "millpond gateway, journal and kafka sink", "value",
+     "bare librdkafka, produce to consumer", []),
+    ("ITCH message to best prices in numpy", "python-itch-to-numpy", "ns", "millpond", "value", None, ["itch-book"]),
+    ("112-byte message between two processors", "ring_hop_bench", "ns", "SpscRing", "value", "the limit once more",
+     ["moodycamel::ReaderWriterQueue", "rtrb (Rust)", "LMAX Disruptor (Java)", "Aeron IPC (Java)"]),
+    ("64-byte block from a pool and back", "pool_sequential_64_bench", "ns", "BlockPool::Cache", "value",
+     "reference: array", ["boost::pool, one thread", "rte_mempool", "mimalloc 3", "glibc"]),
+    ("parsing a FIX order of 186 bytes, fields in any order", "parse_order_bench", "ns", "Parser, fields in any order",
+     "value", "limit: one vector pass", ["QuickFIX without dictionary"]),
+    ("FIX order round trip, busy polling, p50", "round_trip_peers_bench", "us", "millpond, spinning", "value",
+     "limit: bare socket, spinning", ["Philadelphia (Java), spinning"]),
+    ("sending 100,000 FIX messages a second, p99", "send_budget_sustained_bench", "us",
+     "call of send until the peer has it", "p99", "limit: raw sockets, handed over by a counter", []),
+]
+
+# What the goals of a round of work became: the work, the goal, and where its verdicts are: a label, the bench, and how the
+# texts of its goals begin; or, for figures without a goal, "= " and the contender.
+GOALS = [
+    ("batches of 64-byte blocks, explicit cache", "<= 1.0 x `rte_mempool`",
+     [(str(count), f"pool_batch_{count}_bench", "BlockPool::Cache <= 1.000 x rte_mempool") for count in (10, 50, 100, 500)]),
+    ("100 blocks at a time, the pool's own acquire and release", "ahead of all rivals",
+     [(f"{size} B", f"pool_bulk_100_of_{size}_bench", "BlockPool <= 1.000 x ") for size in (64, 192)]),
+    ("1,000 blocks at a time, the same", "ahead of all rivals",
+     [(f"{size} B", f"pool_bulk_1000_of_{size}_bench", "BlockPool <= 1.000 x ") for size in (64, 192)]),
+    ("100 / 1,000 blocks of 64 B at a time, explicit cache", "ahead of all rivals",
+     [(count, f"pool_bulk_{count}_of_64_bench", "BlockPool::Cache <= 1.000 x ") for count in ("100", "1000")]),
+    ("one 64-byte block after the other, explicit cache", "<= 1.3 x an array",
+     [("", "pool_sequential_64_bench", "BlockPool::Cache <= 1.300 x reference: array")]),
+    ("SpscRing, messages a second", ">= 1.0 x ReaderWriterQueue",
+     [(f"{size} B", "spsc_rate_bench", f"SpscRing, {size} >= 1.000 x ReaderWriterQueue") for size in (8, 64, 112)]),
+    ("a hop by SpscRing", "<= 1.0 x ReaderWriterQueue",
+     [(f"{size} B", "spsc_hop_bench", f"SpscRing, {size} <= 1.000 x ReaderWriterQueue") for size in (8, 64, 112)]),
+    ("BroadcastRing, messages a second", "ahead of all rivals", [("", "ring_throughput_bench", "BroadcastRing >= 1.000 x ")]),
+    ("a hop by BroadcastRing", "ahead of all rivals", [("", "ring_hop_bench", "BroadcastRing <= 1.000 x ")]),
+    ("storing a message of 256 B, p50 / mean", "<= 1.2 / 1.2",
+     [(f"{how}{of}", f"message_store{bench}_bench", f"{of} of MemoryStore <= 1.200 x limit")
+      for how, bench in (("", ""), ("bursts, ", "_bursts"), ("steady, ", "_steady")) for of in ("p50", "mean")]),
+    ("receive path with 100 WebSocket clients, p50", "<= 1.03 x no client",
+     [("", "web_clients_bench", "p50 of 100 clients <= ")]),
+    ("the same, p99", "<= 1.10 x no client", [("", "web_clients_bench", "p99 of 100 clients <= ")]),
+    ("processor seconds for a million lines to 1 / 100 / 1,000 WebSocket clients", "a half of what it was",
+     [(count, "fan_out_processor_time_bench", f"= millpond web sink, {count}") for count in ("1", "100", "1000")]),
+    ("tcp sink, lines/s to its subscribers", ">= 1.0 x nats-server",
+     [(count, "fan_out_rate_bench", f"millpond tcp sink, {count} >= ") for count in ("1", "100", "1000")]),
+    ("tcp sink, processor time of a line", "<= 1.0 x nats-server",
+     [(count, "fan_out_processor_time_bench", f"millpond tcp sink, {count} <= ") for count in ("1", "100", "1000")]),
+    ("tcp sink, p99 of a line's delay", "<= 1.0 x nats-server",
+     [(count, "fan_out_latency_bench", f"p99 of millpond tcp sink, {count} <= ") for count in ("1", "100", "1000")]),
+    ("first message after silence, with `warm_up`", "<= 1.5 x warm",
+     [("1 s", "first_message_bench", "after silence, warm_up of 1 ms <= "),
+      ("10 s", "first_message_late_warm_up_bench", "after silence, warm_up of 1 ms <= ")]),
+    ("kafka sink, rate / latency", "<= 1.2 / 1.5 x bare client",
+     [("rate", "kafka_rate_bench", "millpond kafka sink <= "),
+      ("latency", "wire_to_kafka_bench", "millpond gateway, journal and kafka sink <= ")]),
+    ("FIX round trip, memory store", "<= 1.15 x raw sockets",
+     [("busy polling", "round_trip_bench", "p50 of millpond, memory store <= "),
+      ("sleeping", "round_trip_blocking_bench", "p50 of millpond, memory store <= ")]),
+    ("ITCH in numpy, each message changes a best price", "<= 0.6 x itch-book", [("", "python-itch-to-numpy", "millpond <= ")]),
+    ("ITCH in numpy, a day's shape: 2,000 deep books, 520,000 orders", "<= 0.5 x itch-book",
+     [("", "python-itch-depth-to-numpy", "millpond <= ")]),
+    ("ITCH decoder, a day's shape", "<= 0.6 x 200 ns: 120 ns a message", [("", "itch_decoder_day_bench", "ItchDecoder <= ")]),
+    ("FIX parse, any order", "<= 12 x one vector pass",
+     [(what, f"parse_{what}_bench", "Parser, fields in any order <= ") for what in ("order", "report")]),
+    ("FIX parse, many widths", "<= 9 x one vector pass",
+     [(what, f"parse_{what}_bench", "Parser, the same with values of many widths <= ") for what in ("order", "report")]),
+    ("QuickFIX without dictionary", ">= 25 x the parser",
+     [(what, f"parse_{what}_bench", "QuickFIX without dictionary >= ") for what in ("heartbeat", "order", "report")]),
+]
+
+
+def number(value):
+    """Four significant places, no exponent."""
+    if value is None:
+        return "-"
+    size = math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{min(max(3 - size, 0), 6)}f}"
+
+
+def interval(found):
+    return f"{found['median']:.3f} [{found['low']:.3f}..{found['high']:.3f}]" if found else "-"
+
+
+def load(result):
+    return float(result["machine"]["load"].split()[0])
+
+
+def contender(result, name):
+    return next((one for one in result["contenders"] if one["name"] == name), None)
+
+
+def of_contender(one, statistic):
+    return one["value"] and one["value"]["median"] if statistic == "value" else one.get("latency", {}).get(statistic)
+
+
+def quoted(found):
+    """Of a bench's results by machine, the newest of a quiet machine, else the newest: (machine, result)."""
+    quiet = {machine: result for machine, result in found.items() if load(result) <= QUIET}
+    return max((quiet or found).items(), key=lambda item: item[1]["machine"]["date"])
+
+
+def buyer_table(benches):
+    rows = [["what", "unit", "millpond", "limit or reference", "ratio [95 %]", "others", "machine, load", "bench"],
+            ["---", "---", "--:", "--:", "--:", "---", "---", "---"]]
+    for what, bench, unit, ours, statistic, limit, rivals in BUYER:
+        if bench not in benches:
+            continue
+        machine, result = quoted({machine: result for machine, result in benches[bench].items() if contender(result, ours)})
+        one, bare = contender(result, ours), limit and contender(result, limit)
+        known = [(name, contender(result, name)) for name in rivals]
+        # Names of contenders on a curve end with their place on it, which the row says already.
+        others = "; ".join(f"{number(of_contender(other, statistic))}: {name.removesuffix(', 1')}" for name, other in known if other)
+        related = one["ratio"] if statistic == "value" and limit else None
+        rows.append([what, unit, number(of_contender(one, statistic)), number(of_contender(bare, statistic)) if bare else "-",
+                     interval(related), others or "-", f"{machine}, {load(result):.1f}", f"`{bench}`"])
+    return rows
+
+
+def verdict_of(result, beginning):
+    """Of one goal, or of the nearest of several goals that begin like that, with the worst verdict."""
+    goals = [goal for goal in result["goals"] if goal["text"].startswith(beginning)]
+    if not goals:
+        return "not judged"
+    order = ["missed", "not resolved on this machine", "met"]
+    worst = min(goals, key=lambda goal: (order.index(goal["verdict"]),
+                                         goal["found"]["median"] * (1 if ">=" in goal["text"] else -1)))
+    to = f" ({worst['text'].partition(' x ')[2]})" if len(goals) > 1 else ""
+    return f"{interval(worst['found'])}{to} {worst['verdict'].removesuffix(' on this machine')}"
+
+
+def goal_cell(benches, machine, places):
+    cells = []
+    for label, bench, beginning in places:
+        result = benches.get(bench, {}).get(machine)
+        if result is None:
+            found = "not measured"
+        elif beginning.startswith("= "):
+            found = number(of_contender(contender(result, beginning[2:]), "value"))
+        else:
+            found = verdict_of(result, beginning)
+        cells.append((label, found))
+    if len({found for _, found in cells}) == 1 and cells[0][1].startswith("not "):
+        return cells[0][1]
+    return "<br>".join(f"{label}: {found}" if label else found for label, found in cells)
+
+
+def goals_table(benches):
+    machines = sorted({machine for found in benches.values() for machine in found})
+    rows = [["work", "goal", *machines], ["---", "---", *["---"] * len(machines)]]
+    return rows + [[work, goal, *(goal_cell(benches, machine, places) for machine in machines)] for work, goal, places in GOALS]
+
+
+TABLES = {"buyer": buyer_table, "goals": goals_table}
+
+
+def with_tables(text, benches):
+    """The page with its tables regenerated. Throws LookupError for a name that is none."""
+
+    def table(match):
+        if match[1] not in TABLES:
+            raise LookupError(f"no table '{match[1]}'")
+        lines = ["| " + " | ".join(row) + " |" for row in TABLES[match[1]](benches)]
+        return "\n".join([f"<!-- bench/report: {match[1]} -->", *lines, "<!-- end -->"])
+
+    return re.sub(r"<!-- bench/report: (\w+) -->\n.*?<!-- end -->", table, text, flags=re.S)
