@@ -30,7 +30,9 @@ inline void add_jvm_contenders([[maybe_unused]] std::vector<Contender>& contende
                                   return Finding{.value = value, .answer = sum};
                               }});
     }
-    question.measured += "; libraries for Java in a warm process of their own";
+    question.measured +=
+        "; libraries for Java in a warm process of their own, in which Aeron's media driver is a third "
+        "thread";
 #else
     question.not_measured += "; Aeron, Disruptor and Chronicle Queue, which are not installed here";
 #endif

@@ -70,4 +70,14 @@ Finding ping_pong() {
     return found;
 }
 
+/// A row of benches that ask something else: what decides which design is fast on a machine.
+inline constexpr const char* kBareLine = "bare cache line, one at a time";
+
+/// Nanoseconds of a hop of the bare line; `answer` is that of the bench's other contenders, given for right trips only.
+inline Finding bare_line(std::uint64_t answer) {
+    const std::uint64_t trips = trips_of_a_run();
+    const auto hop = ping_pong<LineLink>();
+    return {.value = hop.value, .answer = hop.answer == trips * (trips + 1) ? answer : 0};
+}
+
 }  // namespace millpond::bench

@@ -1,14 +1,11 @@
 // Measured:     half of a round trip between two processors, through a link there and a like link back.
 // Not measured: construction, waking a sleeping thread, several readers.
-#include <cstdio>
 #include <vector>
 
 #include "bench/harness/compare.hpp"
-#include "bench/queue/crate_contenders.hpp"
 #include "bench/queue/hop_links.hpp"
-#include "bench/queue/jvm_contenders.hpp"
 #include "bench/queue/ping_pong.hpp"
-#include "bench/rivals/spsc_queues.hpp"
+#include "bench/queue/ring_rivals.hpp"
 
 int main() {
     using namespace millpond;
@@ -24,17 +21,8 @@ int main() {
     std::vector<bench::Contender> contenders{{"the limit once more", ping_pong<bench::LineLink>},
                                              {"bare entry", ping_pong<bench::EntryLink>},
                                              {"BroadcastRing", ping_pong<bench::BroadcastLink>},
-                                             {"SpscRing", ping_pong<bench::SpscLink<>>},
-                                             {"cursor ring", ping_pong<bench::CursorLink>}};
-    contenders.push_back(
-        {"boost::lockfree::spsc_queue", ping_pong<bench::BoostSpscLink<bench::Message, bench::kLinkCapacity>>});
-#ifdef MILLPOND_BENCH_READERWRITERQUEUE
-    contenders.push_back({"moodycamel::ReaderWriterQueue",
-                          ping_pong<bench::ReaderWriterQueueLink<bench::Message, bench::kLinkCapacity>>});
-#else
-    std::puts("moodycamel::ReaderWriterQueue is left out: no libreaderwriterqueue-dev");
-#endif
-    bench::add_crate_contenders(contenders, question, true, bench::trips_of_a_run());
-    bench::add_jvm_contenders(contenders, question, "hop", bench::trips_of_a_run());
+                                             {"SpscRing", ping_pong<bench::SpscLink<>>}};
+    bench::add_ring_rivals(contenders, question, {.hops = true, .count = bench::trips_of_a_run()},
+                           []<class Link> { return ping_pong<Link>(); });
     bench::compare(question, contenders);
 }

@@ -26,9 +26,11 @@ void add_sizes(std::vector<Contender>& all, const std::string& line, Run run, st
 }
 
 /// SpscRing and its rivals for messages of 8, 64 and 112 bytes. measure<Link, Message>() is the work of one; `goal` is
-/// that of SpscRing to ReaderWriterQueue.
+/// that of SpscRing to ReaderWriterQueue, `knees` where the lines bend, `also` contenders of the bench alone.
 template <class Measure>
-void compare_sizes(Question question, Measure measure, const Goal& goal) {
+void compare_sizes(Question question, Measure measure, const Goal& goal, std::vector<Knee> knees = {},
+                   const std::vector<Contender>& also = {}) {
+    question.curve = Curve{.axis = "bytes a message", .knees = std::move(knees)};
     using Sizes = std::index_sequence<1, 8, 14>;
     std::vector<Contender> all;
     add_sizes(
@@ -49,11 +51,7 @@ void compare_sizes(Question question, Measure measure, const Goal& goal) {
 #else
     question.not_measured += "; moodycamel::ReaderWriterQueue, which is not installed here";
 #endif
-    question.curve = Curve{.axis = "bytes a message",
-                           .knees = {{.at = 64,
-                                      .why = "messages of 8 bytes share cache lines; from here on a message and the "
-                                             "flag of its slot take two lines of their own, which move from one "
-                                             "processor to the other for each message"}}};
+    all.insert(all.end(), also.begin(), also.end());
     compare(question, all);
 }
 

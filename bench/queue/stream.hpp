@@ -15,6 +15,7 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/queue/hop_links.hpp"
+#include "bench/queue/ping_pong.hpp"
 
 namespace millpond::bench {
 
@@ -70,6 +71,13 @@ Finding stream() {
     }
     reader.join();
     return {.value = median(std::move(rates)), .answer = answer};
+}
+
+/// Millions of bare lines a second, each there before the next one goes, with the answer of stream().
+inline Finding lines_a_second() {
+    auto line = bare_line(streamed() * (streamed() + 1));
+    line.value = 1'000.0 / line.value;
+    return line;
 }
 
 }  // namespace millpond::bench
