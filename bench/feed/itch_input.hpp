@@ -25,14 +25,21 @@ inline constexpr std::uint32_t kLowestPrice = 1'000'000;
 inline constexpr std::uint32_t kPriceStep = 100;
 inline constexpr std::uint32_t kPriceSteps = 128;  // bids in the lower half, asks in the upper half
 
-/// How many instruments there are, and how many live orders each has at least.
+inline constexpr std::size_t kItchMessagesEach = 3;
+
+/// How many instruments there are, how many live orders each has at least, and how many messages come when they have.
 struct OrderShape {
     std::size_t books{kBooks};
     std::size_t live_each{16};
     bool fill_first{false};  ///< Whether the orders of all books are there before anything else comes.
+    std::size_t measured{0};
 
-    /// Messages until then, the directory included.
-    [[nodiscard]] constexpr std::size_t filling() const { return books * (1 + live_each); }
+    /// Messages that are not timed: the directory and, where they come first, the orders; else 3,000.
+    [[nodiscard]] constexpr std::size_t warm() const {
+        const auto filling = fill_first ? books * (1 + live_each) : 3'000;
+        return filling / kItchMessagesEach * kItchMessagesEach;
+    }
+    [[nodiscard]] constexpr std::size_t messages() const { return warm() + measured; }
 };
 
 class OrderFlow {
@@ -123,8 +130,6 @@ private:
     std::uint64_t last_match_{0};
     std::uint64_t nanos_{0};
 };
-
-inline constexpr std::size_t kItchMessagesEach = 3;
 
 inline std::vector<std::vector<std::byte>> itch_datagrams(std::size_t messages, const OrderShape& shape = {}) {
     OrderFlow flow{shape};
