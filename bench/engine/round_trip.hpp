@@ -65,7 +65,7 @@ template <core::Poll kPoll>
 inline void compare_round_trips(Question question, const std::vector<Contender>& contenders) {
     question.unit = "us";
     question.goals = {
-        {.contender = "millpond, memory store", .to = "raw sockets", .of = Statistic::p50, .at_most = 1.12},
+        {.contender = "millpond, memory store", .to = "raw sockets", .of = Statistic::p50, .at_most = 1.15},
         {.contender = "millpond, file store", .to = "raw sockets", .of = Statistic::p50, .at_most = 1.15}};
     compare(question, contenders);
 }

@@ -182,16 +182,14 @@ int main() {
          .curve =
              bench::Curve{
                  .axis = "sessions",
-                 .knees = {{.at = 4,
-                            .why = "up to four sockets are read without asking epoll whether they have bytes; with "
-                                   "more, each order waits for a call of epoll_wait too"},
-                           {.at = 10,
-                            .why = "when all trade, one such call answers for many sessions and the wake-up of the "
-                                   "peer is shared: what is left is a read, a session and a write for each order"},
+                 .knees = {{.at = 10,
+                            .why = "up to here, when all trade, an order costs less with each session: one call of "
+                                   "epoll_wait answers for many, and the wake-up of the peer is shared. What is left "
+                                   "is a read, a session and a write for each order"},
                            {.at = 300,
-                            .why = "the stores, buffers and sockets of the sessions no longer fit into the "
-                                   "second-level cache: an order of a session that was not served lately begins "
-                                   "with misses"}}},
+                            .why = "when all trade, an order costs more than with ten sessions; the likely reason is "
+                                   "that stores, buffers and sockets of more sessions fit into the caches no longer. "
+                                   "When one trades, no number of idle sessions shows: the intervals overlap"}}},
          .measured = "NewOrderSingle from a bare socket until its ExecutionReport is read, TCP on loopback, memory "
                      "stores of 128 KiB, the I/O thread spinning; with all, each session has one order on its way and "
                      "the time is divided by the sessions",

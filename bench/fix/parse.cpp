@@ -171,11 +171,11 @@ void ask_parse(const FixInput& input, std::span<const WantedField> wanted, doubl
                                   finding.answer = finding.answer == right ? answer : 0;
                                   return finding;
                               }});
-        question.goals.push_back({.contender = widths, .to = limit, .at_most = at_most});
+        question.goals.push_back({.contender = widths, .to = limit, .at_most = 9.0});
     }
     if (!input.any_order.empty()) {
         contenders.push_back({any_order, [&] { return read_with_parser(shuffled, wanted); }});
-        question.goals.push_back({.contender = any_order, .to = limit, .at_most = 10.0});
+        question.goals.push_back({.contender = any_order, .to = limit, .at_most = 12.0});
         using Set = fix::detail::InstructionSet;
         for (const auto& [set, name] : {std::pair{Set::avx2, ", AVX2"}, std::pair{Set::avx512, ", AVX-512 F and BW"}}) {
             if (fix::detail::best_supported() <= set) continue;

@@ -1,6 +1,5 @@
 // Measured:     from the acknowledgement of a tenth of the messages until that of the last one: quotes as JSON with key
-// and
-//               headers through an idempotent producer, acks=all, lz4, to librdkafka's make-believe cluster in this
+//               and headers through an idempotent producer, acks=all, lz4, to librdkafka's make-believe cluster in this
 //               process. The sink reads them from a journal and encodes them; the bare client sends one finished value.
 // Not measured: a real broker's disk and network, the producer's beginning, compression that differs by value.
 #include <array>
@@ -151,6 +150,7 @@ int main() {
         {.question = "What does a quote to Kafka cost, by the sink and by the bare client?",
          .unit = "ns/message",
          .expected = Bed::count(),
+         .goals = {{.contender = "millpond kafka sink", .to = "bare librdkafka", .at_most = 1.2}},
          .measured = "between the acknowledgement of a tenth of the messages and that of the last one, with "
                      "key and headers, idempotent, acks=all, lz4, to librdkafka's make-believe cluster in "
                      "this process; the sink reads a journal and encodes JSON, the bare client sends one "

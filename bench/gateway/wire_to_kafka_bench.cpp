@@ -186,6 +186,9 @@ int main() {
     bench::compare(
         {.question = "How long from the wire to a Kafka consumer?",
          .unit = "us",
+         .goals = {{.contender = "millpond gateway, journal and kafka sink",
+                    .to = "bare librdkafka, produce to consumer",
+                    .at_most = 1.5}},
          .measured = "from before the send call of a bbo28 datagram on loopback (the bare client: from before "
                      "its produce call) until a consumer has the JSON, acks=all, lz4, linger.ms=0, by " +
                      cluster.what() + "; threads run where the kernel puts them",
