@@ -49,8 +49,10 @@ check: format-check layers words test headers docs lint soak-minute asan tsan ca
 check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
 	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py test_scan.py
 
-bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
+bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python: bench/results, the HTML report, docs/reference/benchmarks.md [QUICK=1]
+	python/run_benches $(if $(QUICK),--quick,--results)
 	bench/run --build build/bench $(if $(QUICK),--quick)
+	@echo "not run here: 'make lossless' (the highest rate without a loss), 'make soak', and the benches of Node.js ('npm run bench' in node/)"
 
 docs: deps-docs npm program-dev ## build the documentation site in build/docs/site, and check links, commands and snippets
 	tools/docs/check --program build/dev/apps/millpond/millpond

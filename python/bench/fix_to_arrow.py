@@ -1,8 +1,7 @@
-"""Needs simplefix; quickfix where it is installed."""
+"""Compares with simplefix and quickfix, where they are installed."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from pathlib import Path
@@ -69,9 +68,6 @@ def by_quickfix(folder: Path) -> tuple[float, object]:
 
 
 if __name__ == "__main__":
-    contenders = {"millpond": by_millpond, "simplefix": by_simplefix}
-    if importlib.util.find_spec("quickfix") is not None:
-        contenders["quickfix"] = by_quickfix
     main(
         Bench(
             name="fix-to-arrow",
@@ -81,8 +77,10 @@ if __name__ == "__main__":
             not_measured="imports, writing the file",
             size=200_000,
             prepare=prepare,
-            contenders=contenders,
+            contenders={"millpond": by_millpond, "simplefix": by_simplefix, "quickfix": by_quickfix},
             rate=True,
             goals=[Goal("millpond", name, at_least=50) for name in ("simplefix", "quickfix")],
+            needs={"simplefix": "simplefix", "quickfix": "quickfix"},
+            needs_all="pyarrow",
         )
     )

@@ -2,13 +2,16 @@
 checked, and no figure where an answer is wrong. Results have the same JSON format. Each run is a process of its own, so
 that its largest memory is known.
 
-    python itch_to_numpy.py [--size N] [--runs N] [--results] [--machine NAME]
+    python itch_to_numpy.py [--size N] [--runs N] [--quick] [--results] [--machine NAME]
+
+A contender whose package is not installed is left out and named; so is a bench of which nothing is left to compare.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import platform
@@ -67,6 +70,11 @@ class Bench:
     """The value is units a second, not time for a unit."""
     goals: list[Goal] = field(default_factory=list[Goal])
     runs: int = 7
+    needs: dict[str, str] = field(default_factory=dict[str, str])
+    """The module that a contender needs, by its name."""
+    needs_all: str = ""
+    """The module that the bench itself needs."""
+    needs_program: bool = False
 
 
 def estimate(values: list[float]) -> dict[str, float] | None:
@@ -93,11 +101,18 @@ def main(bench: Bench) -> None:
     parser.add_argument("--results", action="store_true", help="write bench/results/MACHINE/python-NAME.json")
     parser.add_argument("--machine", default="")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size: to see that it runs; writes no results")
     options = parser.parse_args()
+    if options.quick:
+        options.size, options.results = max(1, options.size // 10), False
     if options.one:
         seconds, answer = bench.contenders[options.one[0]](Path(options.one[1]))
         memory = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         print(json.dumps({"seconds": seconds, "answer": answer, "memory": memory >> 10}))
+        return
+    missing = _missing(bench)
+    if missing:
+        print(f"{bench.name}: left out: {missing}")
         return
     result = _compare(bench, options)
     _show(result)
@@ -105,6 +120,29 @@ def main(bench: Bench) -> None:
         folder = ROOT / "bench" / "results" / (options.machine or _machine())
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def _missing(bench: Bench) -> str:
+    """Leaves out contenders whose module is missing, and names them; says why the whole bench cannot run."""
+    if bench.needs_program and not Path(PROGRAM).exists():
+        return f"no program {PROGRAM}; set MILLPOND_PROGRAM"
+    for module in ("millpond", bench.needs_all):
+        if module and not _is_there(module):
+            return f"no module {module}"
+    for name, module in bench.needs.items():
+        if not _is_there(module):
+            del bench.contenders[name]
+            bench.not_measured += f"; {name}, which is not installed here"
+    if len(bench.contenders) < 2:
+        return "nothing to compare with; not installed: " + ", ".join(bench.needs.values())
+    return ""
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _compare(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
@@ -179,6 +217,7 @@ def _compare(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
 def _show(result: dict[str, Any]) -> None:
     machine = result["machine"]
     print(f"\n{result['question']}\n  {machine['cpu']} | {machine['compiler']} | load {machine['load']}")
+    print(f"  Not measured: {result['not_measured']}")
 
     def text(found: dict[str, float] | None) -> str:
         return "-" if found is None else f"{found['median']:.4g} [{found['low']:.4g}..{found['high']:.4g}]"

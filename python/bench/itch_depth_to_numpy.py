@@ -1,4 +1,4 @@
-"""Needs itch-book, and the tests' ring writer, which writes the day's file: build with MILLPOND_PYTHON_TESTS."""
+"""Compares with itch-book. The tests' ring writer writes the day's file: build with MILLPOND_PYTHON_TESTS."""
 
 from __future__ import annotations
 
@@ -31,5 +31,7 @@ if __name__ == "__main__":
             prepare=generate_depth,
             contenders={"millpond": millpond_batches, "itch-book": itch_book_batches},
             goals=[Goal("millpond", "itch-book", at_most=0.5)],
+            needs={"itch-book": "itch_book"},
+            needs_all="millpond._ring_writer",
         )
     )

@@ -1,4 +1,4 @@
-"""Needs itch-book[cli], and MILLPOND_PROGRAM for the day's file."""
+"""Compares with itch-book[cli]. MILLPOND_PROGRAM writes the day's file."""
 
 from __future__ import annotations
 
@@ -60,5 +60,8 @@ if __name__ == "__main__":
             prepare=prepare,
             contenders={"millpond export": by_millpond, "itch2parquet": by_itch2parquet},
             goals=[Goal("millpond export", "itch2parquet", at_most=0.8)],
+            needs={"itch2parquet": "itch_book"},
+            needs_all="pyarrow",
+            needs_program=True,
         )
     )

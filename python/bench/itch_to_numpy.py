@@ -1,4 +1,4 @@
-"""Needs itch-book, and MILLPOND_PROGRAM for the day's file."""
+"""Compares with itch-book. MILLPOND_PROGRAM writes the day's file."""
 
 from __future__ import annotations
 
@@ -54,5 +54,7 @@ if __name__ == "__main__":
             prepare=generate_day,
             contenders={"millpond": millpond_batches, "itch-book": itch_book_batches},
             goals=[Goal("millpond", "itch-book", at_most=0.6)],
+            needs={"itch-book": "itch_book"},
+            needs_program=True,
         )
     )

@@ -1,4 +1,4 @@
-"""Needs polars, and MILLPOND_PROGRAM, which writes the journal as a gateway does."""
+"""Both ways make DataFrames of polars. MILLPOND_PROGRAM writes the journal as a gateway does."""
 
 from __future__ import annotations
 
@@ -61,5 +61,7 @@ if __name__ == "__main__":
             prepare=prepare,
             contenders={"millpond.scan(journal)": from_journal, "polars.read_parquet": from_parquet},
             goals=[Goal("millpond.scan(journal)", "polars.read_parquet", at_most=1.5)],
+            needs_all="polars",
+            needs_program=True,
         )
     )

@@ -124,6 +124,7 @@ if __name__ == "__main__":
                 "Python loop over TCP JSON": by_json,
             },
             rate=True,
+            needs_all="millpond._ring_writer",
             goals=[
                 Goal("millpond.Ring", "C++ RingReader, quotes kept", at_least=0.7),
                 Goal("millpond.Ring", "Python loop over TCP JSON", at_least=50),

@@ -35,3 +35,33 @@ def test_a_bench_runs_and_its_contenders_agree(program: str, name: str, size: in
     assert said.returncode == 0, said.stderr
     contenders = [line for line in said.stdout.splitlines() if line.endswith(" MiB")]
     assert len(contenders) >= 2, said.stdout
+
+
+BENCH = """
+from harness import Bench, main
+
+work = lambda folder: (1.0, True)
+main(Bench(name="made-up", question="?", unit="ns", measured="nothing", not_measured="all", size=1, runs=1,
+           prepare=lambda folder, size: 1.0, contenders={"ours": work, "known": work, "rival": work}, NEEDS))
+"""
+
+
+def run_bench(folder: Path, needs: str) -> str:
+    script = folder / "bench.py"
+    script.write_text(BENCH.replace("NEEDS", needs))
+    said = subprocess.run([sys.executable, script], env=os.environ | {"PYTHONPATH": str(BENCHES)},
+                          capture_output=True, text=True)  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+def test_a_rival_that_is_not_installed_is_left_out_and_named(tmp_path: Path) -> None:
+    said = run_bench(tmp_path, 'needs={"rival": "no_such_module", "known": "json"}')
+    assert "Not measured: all; rival, which is not installed here" in said
+    assert sum(line.endswith(" MiB") for line in said.splitlines()) == 2
+
+
+def test_a_bench_that_cannot_run_is_left_out_and_says_why(tmp_path: Path) -> None:
+    missing = run_bench(tmp_path, 'needs={"rival": "no_such_module", "known": "no_other"}')
+    assert missing.splitlines() == ["made-up: left out: nothing to compare with; not installed: no_such_module, no_other"]
+    assert run_bench(tmp_path, 'needs_all="no.such"').splitlines() == ["made-up: left out: no module no.such"]
