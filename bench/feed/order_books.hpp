@@ -234,9 +234,7 @@ struct Decoder {
                                        : 1U << 14,
                          .level_chunks = kShape.books * 4}}};
 
-    void operator()(const std::vector<std::byte>& datagram, Sum& sum) {
-        (void)decoder.decode(datagram, {}, sum);
-    }
+    void operator()(const std::vector<std::byte>& datagram, Sum& sum) { (void)decoder.decode(datagram, {}, sum); }
 };
 
 }  // namespace millpond::bench
