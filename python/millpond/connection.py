@@ -84,6 +84,7 @@ class Connection:
 
     def _read(self, max_rows: int, timeout: float | None) -> Batch:
         until = None if timeout is None else time.monotonic() + timeout
+        received = False
         while True:
             while self._lines and self._reader.count < max_rows:
                 try:
@@ -94,8 +95,11 @@ class Connection:
                 self._ended = self._reader.goodbye
             if self._reader.count >= max_rows or self._ended:
                 break
+            if received and until is not None and time.monotonic() >= until:
+                break  # what arrives all the time may bring no rows
             left = 0.0 if self._reader.count else None if until is None else max(0.0, until - time.monotonic())
-            if not self._receive(left):
+            received = self._receive(left)
+            if not received:
                 break
         batch = self._reader.take()
         if self._ended:
@@ -175,8 +179,8 @@ def connect(
     token: the token that the sink requires. tls: True verifies the gateway's certificate with the system's
     authorities; a context is used as given. conflate: if this reader is too slow, newer quotes replace older ones
     instead of being missed.
-    timeout: seconds for connecting; None: the system's limit. Other arguments as in Ring. Raises OSError or
-    Disconnected.
+    timeout: seconds for connecting, including the handshakes of TLS and the WebSocket; None: the system's limit. Other
+    arguments as in Ring. Raises OSError or Disconnected.
     """
     is_mantissa(prices)
     place, host, port = _place_of(url)
@@ -187,10 +191,13 @@ def connect(
         raise TypeError(f"tls: found {tls!r}, must be a bool or an ssl.SSLContext")
     if timeout is not None and nanos("timeout", timeout) == 0:
         raise ValueError(f"timeout: found {timeout}, must be more than 0")
-    connection = socket.create_connection((host, port), None if timeout is None else min(timeout, _LONGEST_WAIT))
+    wait = None if timeout is None else min(timeout, _LONGEST_WAIT)
+    until = None if wait is None else time.monotonic() + wait
+    connection = socket.create_connection((host, port), wait)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls or place.scheme == "wss":
+            web_socket.limit(connection, until)
             context = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()
             connection = context.wrap_socket(connection, server_hostname=host)
         web = place.scheme != "tcp"
@@ -204,9 +211,10 @@ def connect(
             if not wanted:
                 requests.append({"unsubscribe": ["*"]})
         lines = [json.dumps(request).encode() for request in requests]
+        web_socket.limit(connection, until)
         if web:
             path = place.path if place.path not in ("", "/") else "/ws"
-            rest = web_socket.upgrade(connection, f"{host}:{port}", path, token)
+            rest = web_socket.upgrade(connection, f"{host}:{port}", path, token, until)
             connection.sendall(b"".join(web_socket.text_frame(line) for line in lines))
         else:
             rest = b""

@@ -7,6 +7,7 @@ import hashlib
 import os
 import socket
 import struct
+import time
 
 _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
@@ -17,8 +18,16 @@ class ProtocolError(Exception):
     """The peer violates the WebSocket protocol."""
 
 
-def upgrade(connection: socket.socket, host: str, path: str, token: str | None) -> bytes:
-    """Opens a WebSocket. Returns the bytes that followed the response."""
+def limit(connection: socket.socket, until: float | None) -> None:
+    """What the connection does next ends at this monotonic time. Raises TimeoutError if that is past."""
+    left = None if until is None else until - time.monotonic()
+    if left is not None and left <= 0:
+        raise TimeoutError("timed out")
+    connection.settimeout(left)
+
+
+def upgrade(connection: socket.socket, host: str, path: str, token: str | None, until: float | None) -> bytes:
+    """Opens a WebSocket until this monotonic time. Returns the bytes that followed the response."""
     key = base64.b64encode(os.urandom(16))
     head = [
         f"GET {path} HTTP/1.1",
@@ -33,6 +42,7 @@ def upgrade(connection: socket.socket, host: str, path: str, token: str | None) 
     connection.sendall("\r\n".join([*head, "", ""]).encode())
     answer = b""
     while b"\r\n\r\n" not in answer:
+        limit(connection, until)  # of all reads together
         got = connection.recv(4096)
         if not got or len(answer) > 65_536:
             raise ProtocolError(f"no response to the WebSocket request: {answer[:200]!r}")

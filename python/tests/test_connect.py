@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import millpond
@@ -124,6 +128,115 @@ def test_a_wait_may_be_longer_than_the_system_s_longest() -> None:
         with pytest.raises(millpond.Disconnected):
             for _ in connection.batches(timeout=1e300):
                 pass
+
+
+class Server:
+    """Speaks with one client in its own thread: `speak` gets the connection, and whether the test is over."""
+
+    def __init__(self, speak: Callable[[socket.socket, threading.Event], None], pem: Path | None, key: Path) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._over = threading.Event()
+        self._context = None if pem is None else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self._context is not None and pem is not None:
+            self._context.load_cert_chain(pem, key)
+        self._thread = threading.Thread(target=self._run, args=(speak,))
+        self._thread.start()
+
+    def _run(self, speak: Callable[[socket.socket, threading.Event], None]) -> None:
+        connection, _ = self._listener.accept()
+        with suppress(OSError):  # the client is gone
+            if self._context is not None:
+                connection = self._context.wrap_socket(connection, server_side=True)
+            speak(connection, self._over)
+        connection.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._listener.close()
+
+
+def drip(connection: socket.socket, over: threading.Event, data: bytes) -> None:
+    for each in data:
+        connection.sendall(bytes([each]))
+        if over.wait(0.005):
+            return
+
+
+def accepted(connection: socket.socket) -> bytes:
+    """The response to the request of a WebSocket, which is read."""
+    request = b""
+    while b"\r\n\r\n" not in request:
+        request += connection.recv(4096)
+    key = next(line for line in request.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key: ")).partition(b": ")[2]
+    proof = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    return b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: " + proof + b"\r\n\r\n"
+
+
+def text_frame(text: bytes) -> bytes:
+    return bytes([0x81, 126]) + len(text).to_bytes(2, "big") + text
+
+
+@pytest.mark.parametrize("secured", [False, True])
+@pytest.mark.parametrize("kind", ["drips", "stops"])
+def test_a_handshake_that_drips_or_stops_ends_at_the_timeout(tmp_path: Path, kind: str, secured: bool) -> None:
+    def speak(connection: socket.socket, over: threading.Event) -> None:
+        response = accepted(connection)
+        if kind == "drips":
+            drip(connection, over, b"HTTP/1.1 101 Switching Protocols\r\nX: " + b"x" * 1_000)
+        else:
+            connection.sendall(response[:-1])
+            over.wait()
+
+    key, pem = certificate(tmp_path)
+    tls = ssl.create_default_context(cafile=str(pem)) if secured else False
+    with Server(speak, pem if secured else None, key) as server, pytest.raises(TimeoutError):
+        millpond.connect(f"ws://localhost:{server.port}", tls=tls, timeout=0.5)
+
+
+@pytest.mark.parametrize("url", ["tcp", "ws"])
+def test_a_tls_handshake_that_stops_ends_at_the_timeout(tmp_path: Path, url: str) -> None:
+    with Server(lambda connection, over: over.wait() and None, None, tmp_path) as server, pytest.raises(TimeoutError):
+        millpond.connect(f"{url}://localhost:{server.port}", tls=True, timeout=0.2)
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_handshake_and_frames_that_drip_are_read(tmp_path: Path, secured: bool) -> None:
+    def speak(connection: socket.socket, over: threading.Event) -> None:
+        drip(connection, over, accepted(connection) + text_frame(LINES[0] + b"\n") + text_frame(LINES[1] + b"\n"))
+        over.wait()
+
+    key, pem = certificate(tmp_path)
+    tls = ssl.create_default_context(cafile=str(pem)) if secured else False
+    with Server(speak, pem if secured else None, key) as server:
+        with millpond.connect(f"ws://localhost:{server.port}", tls=tls, timeout=60) as connection:
+            rows = 0
+            for batch in connection.batches(timeout=None):
+                rows += len(batch)
+                if rows == 2:
+                    break
+            assert connection.symbols.tolist() == ["A", "B"] and connection.bad_lines == 0
+
+
+@pytest.mark.parametrize("kind", ["lines", "pings"])
+def test_a_timeout_counts_what_brings_no_rows(tmp_path: Path, kind: str) -> None:
+    def speak(connection: socket.socket, over: threading.Event) -> None:
+        if kind == "pings":
+            connection.sendall(accepted(connection))
+        data = b"x\n" * 10_000 if kind == "lines" else bytes([0x8A, 0]) * 10_000
+        for _ in range(2_000):
+            if over.is_set():
+                return
+            connection.sendall(data)
+
+    with Server(speak, None, tmp_path) as server:
+        scheme = "tcp" if kind == "lines" else "ws"
+        with millpond.connect(f"{scheme}://localhost:{server.port}") as connection:
+            assert len(next(connection.batches(timeout=0.05))) == 0
 
 
 LINES = [
