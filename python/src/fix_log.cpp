@@ -145,71 +145,124 @@ bool FixLog::next_line(std::string_view& line, void (*pause)()) {
         line_at_ = begin;
         if (++counts_.lines % kPauseEvery == 0) pause();
         if (outcome == Outcome::line) return true;
-        fault("a line of more than " + std::to_string(net::LineReader::kLongestLine) + " bytes");
+        fault("a line of more than " + std::to_string(net::LineReader::kLongestLine) + " bytes", counts_.lines,
+              line_at_);
     }
 }
 
 void FixLog::end_of_file() {
-    if (const auto error = lines_.error(); !error.empty()) fault(error);
-    for (const auto& [stream, bytes] : pending_) {
-        if (!bytes.empty()) fault("the log ends within a message");
-    }
-    pending_.clear();
+    if (std::exchange(ended_, true)) return;
+    if (const auto error = lines_.error(); !error.empty()) fault(error, counts_.lines, line_at_);
+    end_streams("the log ends within a message");
 }
 
 void FixLog::take_line(std::string_view line) {
+    // What follows a loss does not continue what was before it.
     if (line.starts_with("# ")) {
         ++counts_.remarks;
-        pending_.clear();  // what follows a loss does not continue what was before it
-        return;
+        return end_streams("the log lost the rest of a message");
     }
     Heading heading;
     std::string_view rest;
-    if (!read_heading(line, heading, rest)) return take_bytes(with_soh(line, plain_), {}, nullptr);
+    Piece piece{.end = 0, .utc_ns = {}, .line = counts_.lines, .line_at = line_at_};
+    if (!read_heading(line, heading, rest)) {
+        const auto bytes = with_soh(line, plain_);
+        piece.end = bytes.size();
+        take_bytes(bytes, 0, {&piece, 1}, {}, "the line ends within a message");
+        return;
+    }
     const auto bytes = unescaped(rest, plain_);
     // The direction and the session are one behind the other in the line.
     const std::string_view stream{heading.session.data() - 2, heading.session.size() + 2};
-    auto place = pending_.find(stream);
-    if (place == pending_.end()) place = pending_.emplace(stream, "").first;
-    take_bytes(bytes, heading, &place->second);
+    auto place = streams_.find(stream);
+    if (place == streams_.end()) place = streams_.emplace(stream, Waiting{}).first;
+    piece.utc_ns = heading.utc_ns;
+    waiting_bytes_ -= place->second.memory();
+    take_piece(bytes, piece, heading, place->second);
+    waiting_bytes_ += place->second.memory();
+    if (waiting_bytes_ > kMostWaiting || streams_.size() > kMostStreams)
+        end_streams("too many messages without an end");
 }
 
-void FixLog::take_bytes(std::string_view bytes, const Heading& heading, std::string* pending) {
-    std::string joined;
-    if (pending != nullptr && !pending->empty()) {
-        joined = std::exchange(*pending, {}).append(bytes);
-        bytes = joined;
+void FixLog::take_piece(std::string_view bytes, Piece piece, const Heading& heading, Waiting& waiting) {
+    if (waiting.bytes.empty()) {
+        piece.end = bytes.size();
+        const auto taken = take_bytes(bytes, 0, {&piece, 1}, heading, {});
+        if (taken == bytes.size()) return;
+        waiting.bytes = bytes;
+        waiting.begin = taken;
+        waiting.pieces = {piece};
+        return;
     }
-    bool faulty = false;
-    while (!bytes.empty()) {
-        const auto frame = fix::next_frame(std::as_bytes(std::span{bytes}), kMostPending);
+    waiting.bytes += bytes;
+    piece.end = waiting.bytes.size();
+    waiting.pieces.push_back(piece);
+    waiting.begin = take_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, {});
+    if (waiting.begin * 2 < waiting.bytes.size()) return;  // moving what is behind it costs less than it did
+    std::erase_if(waiting.pieces, [&](const Piece& each) { return each.end <= waiting.begin; });
+    for (auto& each : waiting.pieces) each.end -= waiting.begin;
+    waiting.bytes.erase(0, std::exchange(waiting.begin, 0));
+}
+
+void FixLog::end_streams(std::string_view why) {
+    for (auto& [stream, waiting] : streams_) {
+        const Heading heading{.utc_ns = {}, .direction = stream.front(), .session = std::string_view{stream}.substr(2)};
+        take_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, why);
+    }
+    streams_.clear();
+    waiting_bytes_ = 0;
+}
+
+std::size_t FixLog::take_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces, Heading heading,
+                               std::string_view no_more) {
+    const auto piece_with = [&](std::size_t place) -> const Piece& {
+        return *std::ranges::upper_bound(pieces, place, {}, &Piece::end);
+    };
+    while (at < bytes.size()) {
+        const auto frame = fix::next_frame(std::as_bytes(std::span{bytes.substr(at)}), kLongestMessage);
+        std::string_view error = no_more;
         if (frame) {
-            take_message(*frame, heading);
-            bytes.remove_prefix(frame->bytes.size());
-            faulty = false;
-            continue;
-        }
-        const auto skip = std::min(frame.error().skip, bytes.size());
-        if (skip == 0) {
-            if (pending != nullptr && bytes.size() <= kMostPending) {
-                *pending = bytes;
-            } else if (!faulty) {
-                fault("the line ends within a message");
+            const auto& last = piece_with(at + frame->bytes.size() - 1);
+            heading.utc_ns = last.utc_ns;
+            const auto refused = take_message(*frame, heading, last.line);
+            if (!refused) {
+                at += frame->bytes.size();
+                continue;
             }
-            return;
+            error = name(*refused);
+        } else if (frame.error().skip != 0) {
+            error = name(frame.error().error);
+        } else if (no_more.empty()) {
+            break;
         }
-        if (!std::exchange(faulty, true)) fault(name(frame.error().error));
-        bytes.remove_prefix(skip);
+        const auto& first = piece_with(at);
+        fault(error, first.line, first.line_at);
+        at = next_begin(bytes, at + 1, pieces);
     }
+    return at;
 }
 
-void FixLog::take_message(const fix::Frame& frame, const Heading& heading) {
+std::size_t FixLog::next_begin(std::string_view bytes, std::size_t from, std::span<const Piece> pieces) {
+    for (auto at = bytes.find(kBegin, from); at != std::string_view::npos; at = bytes.find(kBegin, at + 1)) {
+        if (bytes[at - 1] != '=' || std::ranges::binary_search(pieces, at, {}, &Piece::end)) return at;
+    }
+    for (auto keep = std::min(kBegin.size() - 1, bytes.size() - from); keep > 0; --keep) {
+        if (bytes.ends_with(kBegin.substr(0, keep))) return bytes.size() - keep;
+    }
+    return bytes.size();
+}
+
+std::optional<fix::FrameError> FixLog::take_message(const fix::Frame& frame, const Heading& heading,
+                                                    std::uint64_t line) {
     constexpr std::size_t kLeastFieldBytes = 3;
     constexpr std::size_t kTrailerBytes = 7;
     const auto most_fields = frame.bytes.size() / kLeastFieldBytes + 1;
     if (most_fields > std::max(spill_.size(), fix::Parser::kFields)) spill_.resize(most_fields);
     const auto message = parser_.parse(frame, spill_);
-    if (message) return add_row(*message, heading, false);
+    if (message) {
+        add_row(*message, heading, line, false);
+        return {};
+    }
     const std::string_view bytes{reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()};
     if (message.error() == fix::FrameError::bad_checksum && has_masked_value(bytes)) {
         // Hidden secrets: CheckSum is that of the original.
@@ -221,13 +274,16 @@ void FixLog::take_message(const fix::Frame& frame, const Heading& heading) {
         const auto again = fix::next_frame(std::as_bytes(std::span{repaired_}), repaired_.size());
         if (again) {
             const auto masked = parser_.parse(*again, spill_);
-            if (masked) return add_row(*masked, heading, true);
+            if (masked) {
+                add_row(*masked, heading, line, true);
+                return {};
+            }
         }
     }
-    fault(name(message.error()));
+    return message.error();
 }
 
-void FixLog::add_row(const fix::Message& message, const Heading& heading, bool masked) {
+void FixLog::add_row(const fix::Message& message, const Heading& heading, std::uint64_t line, bool masked) {
     ++counts_.messages;
     if (masked) ++counts_.masked;
     const auto type = message.msg_type();
@@ -248,7 +304,7 @@ void FixLog::add_row(const fix::Message& message, const Heading& heading, bool m
     append_number(columns_[kNumber], message.integer(fix::tag::kMsgSeqNum));
     append_number(columns_[kSendingTime], message.utc_timestamp_ns(fix::tag::kSendingTime));
     append_number(columns_[kMasked], masked ? 1 : 0);
-    append_number(columns_[kLine], static_cast<std::int64_t>(counts_.lines));
+    append_number(columns_[kLine], static_cast<std::int64_t>(line));
     auto place = static_cast<std::size_t>(kFixed);
     for (const auto& wanted : options_.tags) {
         auto& column = columns_[place++];
@@ -267,11 +323,11 @@ void FixLog::add_row(const fix::Message& message, const Heading& heading, bool m
     append_value(columns_[place], named->second);
 }
 
-void FixLog::fault(std::string_view what) {
+void FixLog::fault(std::string_view what, std::uint64_t line, std::uint64_t line_at) {
     ++counts_.faulty;
     errors_.add([&] {
-        return "'" + options_.path + "', line " + std::to_string(counts_.lines) + " at byte " +
-               std::to_string(line_at_) + ": " + std::string{what};
+        return "'" + options_.path + "', line " + std::to_string(line) + " at byte " + std::to_string(line_at) + ": " +
+               std::string{what};
     });
 }
 

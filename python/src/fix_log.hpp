@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,10 +24,11 @@ namespace millpond::python {
 ///
 /// A message that lies in several pieces of a stream is put together. A line without a raw log's time, direction and
 /// session is read without them; its delimiter may be other than the byte 0x01. The file may be compressed by gzip or
-/// zstd.
+/// zstd. A damaged message costs no other one: those that wait behind it, because it states to be longer than it is,
+/// come later than the lines around them.
 ///
 /// Threads: one at a time.
-/// Memory:  that of net::LineReader, and what is incomplete of each stream, at most 1 MiB each.
+/// Memory:  that of net::LineReader, and messages without an end, at most 64 MiB.
 class FixLog {
 public:
     struct WantedTag {
@@ -63,20 +65,46 @@ public:
     [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }
 
 private:
-    static constexpr std::size_t kMostPending = std::size_t{1} << 20U;
+    static constexpr std::size_t kLongestMessage = std::size_t{1} << 20U;
+    static constexpr std::size_t kMostWaiting = std::size_t{64} << 20U;
+    static constexpr std::size_t kMostStreams = 10'000;
     struct Heading {
         std::optional<std::int64_t> utc_ns{};
         char direction{' '};
         std::string_view session{};
     };
+    /// Where bytes of a stream come from.
+    struct Piece {
+        std::size_t end;  ///< Behind them.
+        std::optional<std::int64_t> utc_ns;
+        std::uint64_t line;
+        std::uint64_t line_at;  ///< Byte of the contents.
+    };
+    /// What waits for the rest of a message, from `begin` on.
+    struct Waiting {
+        std::string bytes{};
+        std::size_t begin{0};
+        std::vector<Piece> pieces{};
+
+        [[nodiscard]] std::size_t memory() const noexcept { return bytes.size() + pieces.size() * sizeof(Piece); }
+    };
 
     [[nodiscard]] bool next_line(std::string_view& line, void (*pause)());
     void end_of_file();
     void take_line(std::string_view line);
-    void take_bytes(std::string_view bytes, const Heading& heading, std::string* pending);
-    void take_message(const fix::Frame& frame, const Heading& heading);
-    void add_row(const fix::Message& message, const Heading& heading, bool masked);
-    void fault(std::string_view what);
+    void take_piece(std::string_view bytes, Piece piece, const Heading& heading, Waiting& waiting);
+    void end_streams(std::string_view why);
+    /// Takes what is complete from `at` on and returns where it ends. no_more: why nothing follows; empty: it does.
+    std::size_t take_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces, Heading heading,
+                           std::string_view no_more);
+    /// The first begin of a message at or after `from`, at least 1, or what the end may have cut off of one. Not one
+    /// that is a field's value: that message is part of another.
+    [[nodiscard]] static std::size_t next_begin(std::string_view bytes, std::size_t from,
+                                                std::span<const Piece> pieces);
+    [[nodiscard]] std::optional<fix::FrameError> take_message(const fix::Frame& frame, const Heading& heading,
+                                                              std::uint64_t line);
+    void add_row(const fix::Message& message, const Heading& heading, std::uint64_t line, bool masked);
+    void fault(std::string_view what, std::uint64_t line, std::uint64_t line_at);
 
     Options options_;
     std::set<std::string, std::less<>> types_;
@@ -85,11 +113,13 @@ private:
     std::vector<fix::Field> spill_;
     std::string plain_;
     std::string repaired_;
-    std::map<std::string, std::string, std::less<>> pending_;  ///< By direction and session.
+    std::map<std::string, Waiting, std::less<>> streams_;  ///< By direction and session.
     std::vector<ArrowColumn> columns_;
+    std::size_t waiting_bytes_{0};
     std::size_t rows_{0};
+    bool ended_{false};
     Counts counts_;
-    std::uint64_t line_at_{0};  // byte of the contents
+    std::uint64_t line_at_{0};
     ErrorList errors_;
 };
 
