@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import struct
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from .arguments import checked_path, checked_text
 from .batch import UNDEF_PRICE, Flag, Rows, dtypes, is_mantissa
-from .errors import DamagedFile
+from .errors import DamagedFile, MillpondWarning
 from .whole_file import whole
 
 if TYPE_CHECKING:
@@ -42,7 +44,16 @@ _ORDER = [
     ("action", "S1"), ("side", "S1"), ("ts_recv", "<u8"), ("ts_in_delta", "<i4"), ("sequence", "<u4"),
 ]  # fmt: skip
 _DTYPES = {"orders": np.dtype(_ORDER), "quotes": np.dtype(_QUOTE), "trades": np.dtype(_TRADE)}
-_MOST_RECORD = 1020
+_SIZES = {
+    0: {48}, 1: {80}, 10: {368}, 17: {56}, 18: {40}, 19: {360, 400, 520}, 20: {112}, 21: {80, 320}, 22: {80, 176},
+    23: {80, 320}, 24: {64, 80}, 32: {56}, 33: {56}, 34: {56}, 35: {56}, 36: {56}, 160: {56}, 177: {80}, 192: {80},
+    193: {80}, 194: {80}, 195: {80}, 196: {80}, 197: {80},
+}  # fmt: skip
+"""Bytes of the records of each type, in all versions of the format, without the time of sending."""
+_TS_OUT = 8  # bytes of that time, which is behind each record if the metadata say so
+_TS_OUT_AT = {1: 52, 2: 44, 3: 44}  # their byte that says so, by version
+_AHEAD = 8 << 10  # bytes: more than three records have
+_WINDOW = 64 << 10
 
 
 def write(scan: Readable, path: str, table: str, dataset: str) -> None:
@@ -174,48 +185,126 @@ def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
 def from_dbn(path: str | os.PathLike[str], *, prices: str = "float64") -> Iterator[tuple[str, Rows]]:
     """Tables of an uncompressed DBN file of version 1 to 3, as ("quotes" or "trades", rows) in the file's order.
 
-    mbp-1 records are quotes, and trades too if their action is a trade; trades records are trades. `instrument_id`
-    is that of the file. Prices finer than 1/10000 are rounded. Raises DamagedFile for other or truncated files.
+    mbp-1 records are quotes, and trades too if their action is a trade; trades records are trades. Other records are
+    skipped. `instrument_id` is that of the file. Prices finer than 1/10000 are rounded. After a damaged record the
+    next rows are those where three records follow each other, and a MillpondWarning comes at the end. The format has no
+    checksums: wrong values in a record are not noticed. Raises DamagedFile for other or truncated files.
     """
     name = checked_path(path)
     is_mantissa(prices)
+    damage = _Damage()
+    good = False
     with open(name, "rb") as file:
         head = file.read(8)
         if len(head) < 8 or head[:3] != b"DBN" or not 1 <= head[3] <= 3:
             raise DamagedFile(f"'{name}': not a DBN file of version 1 to 3; it begins with {head!r}")
         length = int.from_bytes(head[4:], "little")
-        if len(file.read(length)) < length:
+        metadata = file.read(length)
+        if len(metadata) < length:
             raise DamagedFile(f"'{name}': the file ends within its metadata of {length} bytes")
-        yield from _read_records(file, name, 8 + length, prices)
-
-
-def _read_records(file: BinaryIO, name: str, offset: int, prices: str) -> Iterator[tuple[str, Rows]]:
-    rest = b""
-    while chunk := file.read(4 << 20):
-        data = rest + chunk
-        at = 0
-        while at < len(data):
-            size = data[at] * 4
-            if size < 16:
-                raise DamagedFile(f"'{name}', byte {offset + at}: a record of {size} bytes, the least is 16")
-            if at + size > len(data):
-                break
-            stop = _run(data, at, size)
-            if (data[at + 1], size) == (1, 80):
-                rows = np.frombuffer(data[at:stop], _DTYPES["quotes"])
-                yield "quotes", _from(rows, "quotes", prices)
-                traded = rows[rows["action"] == b"T"]
+        more = _TS_OUT if any(metadata[_TS_OUT_AT[head[3]] :][:1]) else 0
+        for rtype, size, data in _runs(file, name, 8 + length, more, damage):
+            good = True
+            table = {1: "quotes", 0: "trades"}.get(rtype)
+            if table is None:
+                continue
+            rows = np.frombuffer(data, np.uint8).reshape(-1, size)[:, : _DTYPES[table].itemsize]
+            found = np.ascontiguousarray(rows).view(_DTYPES[table])[:, 0]
+            yield table, _from(found, table, prices)
+            if table == "quotes":
+                traded = found[found["action"] == b"T"]
                 if len(traded):
                     yield "trades", _from(traded, "trades", prices)
-            elif (data[at + 1], size) == (0, 48):
-                yield "trades", _from(np.frombuffer(data[at:stop], _DTYPES["trades"]), "trades", prices)
+    if damage.count and not good:
+        raise DamagedFile(damage.first)
+    if damage.count:
+        warnings.warn(f"{damage.count} damaged ranges are skipped; {damage.first}", MillpondWarning, stacklevel=2)
+
+
+@dataclass(slots=True)
+class _Damage:
+    count: int = 0
+    first: str = ""
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        self.first = self.first or text
+
+
+def _runs(file: BinaryIO, name: str, offset: int, more: int, damage: _Damage) -> Iterator[tuple[int, int, bytes]]:
+    """Runs of records of one type and size: both, and their bytes. more: bytes that each record has more."""
+    rest, ended, lost = b"", False, False
+    while not ended:
+        chunk = file.read(4 << 20)
+        ended = not chunk
+        data = rest + chunk
+        at = 0
+        while len(data) - at >= (1 if ended else _AHEAD):
+            if lost:
+                at, lost = _next_record(data, at, more, ended)
+                if lost and ended:
+                    return
+                continue
+            problem = _problem(data, at, more)
+            if problem:
+                damage.add(f"'{name}', byte {offset + at}: {problem}")
+                step = _right_size(data, at, more)
+                lost, at = step == 0, at + (step or 4)
+                continue
+            size = data[at] * 4
+            if at + size > len(data):
+                place = f"'{name}', byte {offset + at}"
+                raise DamagedFile(f"{place}: the file ends after {len(data) - at} bytes of a record")
+            stop = _run(data, at, size)
+            yield data[at + 1], size, data[at:stop]
             at = stop
         rest = data[at:]
         offset += at
-        if len(rest) > _MOST_RECORD:
-            break
-    if rest:
-        raise DamagedFile(f"'{name}', byte {offset}: the file ends after {len(rest)} bytes of a record")
+
+
+def _problem(data: bytes, at: int, more: int) -> str:
+    size = data[at] * 4
+    if size < 16:
+        return f"a record of {size} bytes, the least is 16"
+    if at + 1 == len(data):
+        return ""  # the file ends here
+    sizes = _SIZES.get(data[at + 1])
+    if sizes is None:
+        return f"a record of unknown type {data[at + 1]}"
+    if size - more not in sizes:
+        right = " or ".join(str(each + more) for each in sorted(sizes))
+        return f"a record of type {data[at + 1]} and {size} bytes, must be {right}"
+    return ""
+
+
+def _right_size(data: bytes, at: int, more: int) -> int:
+    """The size of the record if only its length or its type is wrong, or 0."""
+    sizes = {data[at] * 4, *(size + more for size in _SIZES.get(data[at + 1], ()))}
+    return next((size for size in sorted(sizes) if size >= 16 and _records_follow(data, at + size, more)), 0)
+
+
+def _next_record(data: bytes, at: int, more: int, ended: bool) -> tuple[int, bool]:
+    """Where records follow each other again, and False; or where to go on with more data, and True."""
+    last = len(data) - (2 if ended else _AHEAD)
+    while at <= last:
+        stop = min(at + _WINDOW, last + 1)
+        lengths = np.frombuffer(data, np.uint8)[at:stop:4]
+        for step in np.flatnonzero(lengths >= 4).tolist():
+            if _records_follow(data, at + step * 4, more):
+                return at + step * 4, False
+        at += len(lengths) * 4
+    return at, True
+
+
+def _records_follow(data: bytes, at: int, more: int) -> bool:
+    """Whether three records follow each other, or as many as there are. The last one may be cut off."""
+    for count in range(3):
+        if at == len(data):
+            return True
+        if at + 1 >= len(data) or _problem(data, at, more):
+            return count > 1 and at >= len(data)
+        at += data[at] * 4
+    return True
 
 
 def _run(data: bytes, at: int, size: int) -> int:
