@@ -1,0 +1,78 @@
+"""Ctrl-C at any time while polars reads our tables ends that, and is lost only where polars has its own exception."""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import millpond
+import pytest
+from itch_file import made_up_day
+from millpond import fix
+from test_fix import generated, raw
+
+polars = pytest.importorskip("polars")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("interrupts")
+    (path / "day_20200130.itch").write_bytes(made_up_day(50_000, 20)[0])
+    (path / "raw.log").write_bytes(b"".join(map(raw, generated(20_000))))
+    return path
+
+
+def day(folder: Path) -> millpond.Scan:
+    return millpond.scan(folder / "day_20200130.itch")
+
+
+READS: dict[str, Callable[[Path], object]] = {
+    "quotes": lambda folder: day(folder).to_polars(),
+    "trades": lambda folder: day(folder).trades.to_polars(),
+    "messages": lambda folder: day(folder).messages["A"].to_polars(),
+    "FIX": lambda folder: fix.scan(folder / "raw.log", tags=[55, 58], groups=[270]).to_polars(),
+}
+OWN_EXCEPTION: dict[str, Callable[[Path], object]] = {
+    "a frame of quotes": lambda folder: polars.DataFrame(day(folder)),
+    "a frame of FIX": lambda folder: polars.DataFrame(fix.scan(folder / "raw.log")),
+}
+
+
+@pytest.mark.parametrize("what", [*READS, *OWN_EXCEPTION])
+def test_an_interrupt_at_any_time_ends_a_conversion_by_polars(folder: Path, what: str) -> None:
+    read = (READS | OWN_EXCEPTION)[what]
+    expected = (KeyboardInterrupt,) if what in READS else (KeyboardInterrupt, polars.exceptions.ComputeError)
+    fired: list[bool] = []
+
+    def interrupt(*_: object) -> None:
+        fired.append(True)
+        raise KeyboardInterrupt
+
+    read(folder)
+    begin = time.monotonic()
+    read(folder)
+    took = time.monotonic() - begin
+    before = signal.signal(signal.SIGALRM, interrupt)
+    ended = 0
+    try:
+        for step in range(30):
+            fired.clear()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, took * (step + 1) / 40)
+                try:
+                    read(folder)
+                    assert not fired
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except expected:
+                assert fired
+                ended += 1
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert ended > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(folder)  # nothing is left of the interrupts
