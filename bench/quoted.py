@@ -31,7 +31,7 @@ BUYER = [
 ]
 
 # What the goals of a round of work became: the work, the goal, and where its verdicts are: a label, the bench, and how the
-# texts of its goals begin; or, for figures without a goal, "= " and the contender.
+# texts of its goals begin; or, without a goal, "= " or, for the ratio, "x " and the contender.
 GOALS = [
     ("batches of 64-byte blocks, explicit cache", "<= 1.0 x `rte_mempool`",
      [(str(count), f"pool_batch_{count}_bench", "BlockPool::Cache <= 1.000 x rte_mempool") for count in (10, 50, 100, 500)]),
@@ -43,6 +43,7 @@ GOALS = [
      [(count, f"pool_bulk_{count}_of_64_bench", "BlockPool::Cache <= 1.000 x ") for count in ("100", "1000")]),
     ("one 64-byte block after the other, explicit cache", "<= 1.3 x an array",
      [("", "pool_sequential_64_bench", "BlockPool::Cache <= 1.300 x reference: array")]),
+    ("the same by a strict pool", "cheaper than it was", [("", "pool_sequential_64_bench", "x BlockPool, strict")]),
     ("SpscRing, messages a second", ">= 1.0 x ReaderWriterQueue",
      [(f"{size} B", "spsc_rate_bench", f"SpscRing, {size} >= 1.000 x ReaderWriterQueue") for size in (8, 64, 112)]),
     ("a hop by SpscRing", "<= 1.0 x ReaderWriterQueue",
@@ -72,6 +73,11 @@ GOALS = [
     ("FIX round trip, memory store", "<= 1.15 x raw sockets",
      [("busy polling", "round_trip_bench", "p50 of millpond, memory store <= "),
       ("sleeping", "round_trip_blocking_bench", "p50 of millpond, memory store <= ")]),
+    ("order to report by a FIX peer that spins", "<= 1.0 x Philadelphia",
+     [("", "round_trip_peers_bench", "millpond, spinning <= ")]),
+    ("the same, asleep", "<= 1.0 x Philadelphia, QuickFIX, QuickFIX/J",
+     [(to, "round_trip_peers_bench", f"millpond, sleeping <= 1.000 x {to}{java},")
+      for to, java in (("Philadelphia", " (Java)"), ("QuickFIX", ""), ("QuickFIX/J", " (Java)"))]),
     ("ITCH in numpy, each message changes a best price", "<= 0.6 x itch-book", [("", "python-itch-to-numpy", "millpond <= ")]),
     ("ITCH in numpy, a day's shape: 2,000 deep books, 520,000 orders", "<= 0.5 x itch-book",
      [("", "python-itch-depth-to-numpy", "millpond <= ")]),
@@ -152,6 +158,8 @@ def goal_cell(benches, machine, places):
             found = "not measured"
         elif beginning.startswith("= "):
             found = number(of_contender(contender(result, beginning[2:]), "value"))
+        elif beginning.startswith("x "):
+            found = interval(contender(result, beginning[2:])["ratio"])
         else:
             found = verdict_of(result, beginning)
         cells.append((label, found))
