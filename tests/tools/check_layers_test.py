@@ -73,7 +73,7 @@ class CheckLayers(unittest.TestCase):
         self.plant("gateway/sinks/sink.hpp")
         self.plant("gateway/sinks/csv/csv_file.hpp")
         self.plant("gateway/sinks/tcp/client.cpp",
-                   '#include "gateway/sinks/sink.hpp"\n#include "gateway/sinks/csv/csv_file.hpp"\n#include <boost/asio.hpp>\n')
+                   '#include "gateway/sinks/sink.hpp"\n#include "gateway/sinks/csv/csv_file.hpp"\n#include <openssl/ssl.h>\n')
         self.refused("gateway/sinks/tcp/client.cpp:2: sink-tcp may not include sink-csv")
 
     def test_a_sink_sees_of_the_gateway_only_sink_hpp(self):
@@ -88,21 +88,30 @@ class CheckLayers(unittest.TestCase):
                    "#include <millpond/feed/quote_json.hpp>\n#include <millpond/feed/itch.hpp>\n")
         self.refused("gateway/sinks/tcp/client.cpp:2: sink-tcp may not include feed")
 
-    def test_boost_is_seen_in_the_gateway_only(self):
-        self.plant("gateway/metrics_server.cpp", "#include <boost/beast.hpp>\n")
+    def test_boost_is_seen_in_service_and_the_web_sink_only(self):
+        self.plant("service/http/server.cpp", "#include <boost/beast.hpp>\n")
+        self.plant("gateway/sinks/web/client.cpp", "#include <boost/beast.hpp>\n")
+        self.plant("gateway/metrics_page.cpp", "#include <boost/beast.hpp>\n")
         self.plant("src/net/receiver.cpp", "#include <boost/asio.hpp>\n")
-        self.refused("src/net/receiver.cpp:1: net may not include boost")
+        self.refused("gateway/metrics_page.cpp:1: gateway may not include boost",
+                     "src/net/receiver.cpp:1: net may not include boost")
 
-    def test_kafka_and_mosquitto_are_seen_in_the_gateway_only(self):
-        self.plant("apps/millpond/gateway/gateway.cpp", "#include <librdkafka/rdkafka.h>\n#include <mosquitto.h>\n")
-        self.refused("apps/millpond/gateway/gateway.cpp:1: apps may not include kafka",
-                     "apps/millpond/gateway/gateway.cpp:2: apps may not include mosquitto")
+    def test_kafka_and_mosquitto_are_seen_in_their_sinks_only(self):
+        both = "#include <librdkafka/rdkafka.h>\n#include <mosquitto.h>\n"
+        self.plant("gateway/sinks/kafka/producer.cpp", "#include <librdkafka/rdkafka.h>\n")
+        self.plant("gateway/sinks/mqtt/link.cpp", "#include <mosquitto.h>\n")
+        self.plant("gateway/gateway.cpp", both)
+        self.plant("gateway/sinks/csv/csv_sink.cpp", both)
+        self.refused("gateway/gateway.cpp:1: gateway may not include kafka",
+                     "gateway/gateway.cpp:2: gateway may not include mosquitto",
+                     "gateway/sinks/csv/csv_sink.cpp:1: sink-csv may not include kafka",
+                     "gateway/sinks/csv/csv_sink.cpp:2: sink-csv may not include mosquitto")
 
-    def test_openssl_is_seen_in_engine_and_gateway_only(self):
-        self.plant("src/engine/tls.cpp", "#include <openssl/ssl.h>\n")
-        self.plant("gateway/tls.cpp", "#include <openssl/ssl.h>\n")
-        self.plant("src/fix/session.cpp", "#include <openssl/ssl.h>\n")
-        self.refused("src/fix/session.cpp:1: fix may not include openssl")
+    def test_openssl_is_seen_in_engine_service_and_the_tcp_sink_only(self):
+        for path in ("src/engine/tls.cpp", "service/tls.cpp", "gateway/sinks/tcp/stream.cpp", "gateway/tls.cpp", "src/fix/session.cpp"):
+            self.plant(path, "#include <openssl/ssl.h>\n")
+        self.refused("gateway/tls.cpp:1: gateway may not include openssl",
+                     "src/fix/session.cpp:1: fix may not include openssl")
 
     def test_the_foundations_need_nothing_but_the_standard_library_and_linux(self):
         self.plant("include/millpond/memory/region.hpp", "#include <fmt/format.h>\n")
