@@ -13,8 +13,7 @@
 #include "apps/millpond/gateway/gateway_flags.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/value.hpp"
-#include "tests/gateway/registry/beacon.hpp"
-#include "tests/gateway/registry/ticker.hpp"
+#include "tests/gateway/registry/registered.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <millpond/core/tally.hpp>
 
@@ -19,38 +16,53 @@ namespace millpond::gateway::beacon {
 struct Settings : SinkBasics {
     std::string place;
     std::uint64_t bursts{7};
-    service::TokenSource password;
+    std::string password_file;
     friend bool operator==(const Settings&, const Settings&) = default;
-
     [[nodiscard]] static const SinkKind& kind() noexcept;
 };
 
+/// A light for each instrument, which is on while the instrument's newest quote is complete.
 class Beacon final : public Sink {
 public:
-    /// A flash cannot fail: an event is delivered when it is taken, and nothing is held.
+    explicit Beacon(std::uint64_t bursts) : bursts_(bursts) {}
+    /// A light cannot fail: an event is delivered when it is taken, and nothing is held.
     [[nodiscard]] std::size_t room() const noexcept override { return 1'000; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
     void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol&) override {}
-    void board(const feed::Quote&, std::uint64_t) override {}
+    void board(const feed::Quote& quote, std::uint64_t) override {
+        lit_.erase(quote.instrument);
+        if ((quote.flags & feed::kIncomplete) == 0) lit_[quote.instrument] = quote.channel;
+    }
     void board(const feed::Status&, std::uint64_t) override {}
-    Taken on(const feed::Quote&, std::uint64_t) override {
-        flashes_.add();
+    Taken on(const feed::Quote& quote, std::uint64_t number) override {
+        board(quote, number);
+        flashes_.add(bursts_);
         return Taken::kept;
     }
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::TradeBreak&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Clear&, std::uint64_t) override { return Taken::filtered; }
-    void missed(std::uint64_t, std::uint64_t) override {}
-    void step(std::int64_t) override {}
+    Taken on(const feed::Gap& gap, std::uint64_t) override { return turn_off(gap.channel, feed::kNoInstrument); }
+    Taken on(const feed::Clear& clear, std::uint64_t) override { return turn_off(clear.channel, clear.instrument); }
+    void missed(std::uint64_t, std::uint64_t) override { lit_.clear(); }
+    void step(std::int64_t) override { lights_.set(lit_.size()); }
     void finish() override {}
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
     [[nodiscard]] std::string_view type() const noexcept override { return "beacon"; }
-    void visit_metrics(const MetricVisitor& visit) const override { visit("flashes_total", "Flashes.", flashes_); }
+    void visit_metrics(const MetricVisitor& visit) const override {
+        visit("flashes_total", "Flashes.", flashes_);
+        visit("lights", "Lights that are on.", lights_);
+    }
 
 private:
-    core::Tally flashes_;
+    Taken turn_off(std::uint16_t channel, feed::InstrumentId id) {
+        const bool all = id == feed::kNoInstrument;
+        std::erase_if(lit_, [&](const auto& one) { return one.second == channel && (all || one.first == id); });
+        return Taken::kept;
+    }
+    std::uint64_t bursts_;
+    std::map<feed::InstrumentId, std::uint16_t> lit_;  // and their channels
+    core::Tally flashes_, lights_;
 };
 
 class Kind final : public SinkKindOf<Settings> {
@@ -60,18 +72,11 @@ public:
 
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override {
-        using K = settings::KeyOf<Settings>;
         using Keys = SinkKeys<Settings>;
         static constexpr settings::Key<Settings> kKeys[] = {
-            Keys::kName,
-            Keys::kRing,
-            K::text<&Settings::place>("place", "TEXT", "Where the light is."),
-            K::integer<&Settings::bursts, 1, 9>("bursts", "N", "Flashes for each quote."),
-            K::text<[](auto& s) -> auto& { return s.password.file; }>("password_file", "FILE",
-                                                                      "File with the password of the light."),
-            Keys::kPoll,
-            Keys::kPin,
-        };
+            Keys::kName, Keys::kRing, Keys::K::text<&Settings::place>("place", "TEXT", "Where the light is."),
+            Keys::K::integer<&Settings::bursts, 1, 9>("bursts", "N", "Flashes for each quote."),
+            Keys::K::text<&Settings::password_file>("password_file", "FILE", "File with the password of the light.")};
         return kKeys;
     }
     void complete(Settings& settings, const SinkContext& context) const override {
@@ -81,20 +86,15 @@ protected:
         return {{.name = settings.place, .claim = "light " + settings.place}};
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
-        static_cast<void>(service::read_secret(settings.password, "password"));
-        return prepare_ring_sink({.basics = settings}, [](const SinkHost&) { return std::make_unique<Beacon>(); });
+        static_cast<void>(service::read_secret({settings.password_file, {}}, "password"));
+        const auto make = [n = settings.bursts](const SinkHost&) { return std::make_unique<Beacon>(n); };
+        return prepare_ring_sink({.basics = settings}, make);
     }
 };
 
 inline const SinkKind& Settings::kind() noexcept {
     static const Kind kind;
     return kind;
-}
-
-/// The array that a program with this kind passes.
-inline std::span<const SinkKind* const> kinds() {
-    static const SinkKind* const all[] = {&Settings::kind()};
-    return all;
 }
 
 }  // namespace millpond::gateway::beacon

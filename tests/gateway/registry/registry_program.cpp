@@ -15,8 +15,7 @@
 #include "gateway/settings/read.hpp"
 #include "service/log.hpp"
 #include "service/stop_signal.hpp"
-#include "tests/gateway/registry/beacon.hpp"
-#include "tests/gateway/registry/ticker.hpp"
+#include "tests/gateway/registry/registered.hpp"
 
 namespace millpond::gateway {
 namespace {

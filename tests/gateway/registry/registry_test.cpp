@@ -16,8 +16,7 @@
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
-#include "tests/gateway/registry/beacon.hpp"
-#include "tests/gateway/registry/ticker.hpp"
+#include "tests/gateway/registry/registered.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/service/certificate.hpp"
 
@@ -78,13 +77,14 @@ TEST(SinkRegistry, AKindRunsAndIsReloadedWithItsSecretsAndShownInMetricsAndHealt
     ASSERT_TRUE(gateway.watch_until(
         [&](const health::State& state) { return !state.sinks.empty() && state.sinks[0].account.delivered == 1; }));
     EXPECT_THAT(running.page({.path = "/metrics"}).body,
-                AllOf(HasSubstr("millpond_beacon_flashes_total{sink=\"beacon\"} 1"),
+                AllOf(HasSubstr("millpond_beacon_flashes_total{sink=\"beacon\"} 7"),
+                      HasSubstr("millpond_beacon_lights{sink=\"beacon\"} 1"),
                       HasSubstr("millpond_sink_delivered_total{sink=\"beacon\"} 1")));
     EXPECT_THAT(running.page({.path = "/api/health"}).body, HasSubstr(R"("name":"beacon","type":"beacon")"));
     EXPECT_EQ(running.page({.path = "/health"}).body, "good\n");
 
     auto next = config;
-    next.first<beacon::Settings>()->password.file = folder / "missing";
+    next.first<beacon::Settings>()->password_file = folder / "missing";
     EXPECT_THROW(running.reconfigure(next), ConfigError);
     EXPECT_THROW(check_secrets(next), ConfigError);
     EXPECT_EQ(running.sinks().size(), 1U);
@@ -92,7 +92,7 @@ TEST(SinkRegistry, AKindRunsAndIsReloadedWithItsSecretsAndShownInMetricsAndHealt
     const std::string secret = folder / "secret";
     std::ofstream{secret} << "open-sesame\n";
     chmod(secret.c_str(), 0600);
-    next.first<beacon::Settings>()->password.file = secret;
+    next.first<beacon::Settings>()->password_file = secret;
     const auto result = running.reconfigure(next);
     EXPECT_THAT(result.done, ElementsAre("sink 'beacon' is closed", "sink 'beacon' runs"));
     EXPECT_THAT(result.refused, IsEmpty());
@@ -101,6 +101,62 @@ TEST(SinkRegistry, AKindRunsAndIsReloadedWithItsSecretsAndShownInMetricsAndHealt
     next.sinks.clear();
     EXPECT_THAT(running.reconfigure(next).done, ElementsAre("sink 'beacon' is closed"));
     EXPECT_THAT(running.page({.path = "/metrics"}).body, Not(HasSubstr("beacon")));
+}
+
+TEST(SinkRegistry, TheExampleMarksWhatIsIncomplete) {
+    beacon::Beacon sink{1};
+    for (feed::InstrumentId id = 0; id < 3; ++id) sink.name(id, {}, {});
+    const auto quote = [](feed::InstrumentId id, std::uint16_t channel, std::uint16_t flags = 0) {
+        auto made = quote_of(id, 10'000);
+        made.channel = channel;
+        made.flags = flags;
+        return made;
+    };
+    const auto lights = [&] {
+        sink.step(0);
+        std::uint64_t lit = 0;
+        sink.visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name == "lights") lit = tally.read();
+        });
+        return lit;
+    };
+    const auto light_all = [&] {
+        EXPECT_EQ(sink.on(quote(0, 1), 1), Taken::kept);
+        EXPECT_EQ(sink.on(quote(1, 1), 2), Taken::kept);
+        sink.board(quote(2, 2), 2);
+        EXPECT_EQ(lights(), 3U);
+    };
+    light_all();
+    EXPECT_EQ(sink.on(feed::Gap{.channel = 1}, 3), Taken::kept);
+    EXPECT_EQ(lights(), 1U);
+    EXPECT_EQ(sink.on(quote(0, 1, feed::kIncomplete), 4), Taken::kept);
+    EXPECT_EQ(lights(), 1U);
+    light_all();
+    EXPECT_EQ(sink.on(feed::Clear{.instrument = 1, .channel = 1}, 5), Taken::kept);
+    EXPECT_EQ(lights(), 2U);
+    EXPECT_EQ(sink.on(new_session_of(2), 6), Taken::kept);
+    EXPECT_EQ(lights(), 1U);
+    light_all();
+    sink.missed(7, 9);
+    EXPECT_EQ(lights(), 0U);
+}
+
+TEST(SinkRegistry, HealthNamesAKindsSinkThatLostEvents) {
+    test::RunningGateway gateway{"dim", [](Config& made) {
+                                     made.sink_kinds = beacon::kinds();
+                                     made.rings.front().capacity = 64;
+                                     auto& settings = made.add<beacon::Settings>();
+                                     settings.place = "roof";
+                                     settings.poll = core::Poll::block;
+                                 }};
+    ASSERT_TRUE(gateway.watch_until([&](const health::State& state) {
+        for (int i = 0; i < 1'000; ++i) gateway.send_quote();
+        return state.sinks[0].account.missed != 0;
+    }));
+    const auto lost = gateway.found(health::Stage::sink_lost);
+    EXPECT_EQ(lost.of, "sink 'beacon'");
+    EXPECT_THAT(gateway.gateway().page({.path = "/health"}).body, HasSubstr("sink 'beacon'"));
+    EXPECT_THAT(gateway.gateway().page({.path = "/api/health"}).body, HasSubstr("\"of\":\"sink 'beacon'\""));
 }
 
 TEST(SinkRegistry, TheHelpPrintsTheDefaultsOfTheSettings) {

@@ -96,10 +96,4 @@ inline const FeedFormat& Settings::format() noexcept {
     return format;
 }
 
-/// The array that a program with this format passes.
-inline std::span<const FeedFormat* const> formats() {
-    static const FeedFormat* const all[] = {&Settings::format()};
-    return all;
-}
-
 }  // namespace millpond::gateway::ticker
