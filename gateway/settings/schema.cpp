@@ -64,7 +64,7 @@ constexpr settings::Key<Config> kTopKeys[] = {
                                            "Memory for datagrams that wait for the capture's disk, for each ring."),
     TopKey::choice<&Config::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664",
-        "Permissions of the files that csv, journals, captures and kafka create, whatever the umask."),
+        "Permissions of the files that sinks and captures create, whatever the umask."),
     TopKey::choice<&Config::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How receive threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),

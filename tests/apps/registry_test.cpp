@@ -109,12 +109,17 @@ TEST(RegistryCheck, AKindIsCheckedWithItsSecrets) {
     EXPECT_NO_THROW(static_cast<void>(check_config(bad.path(), false, defaults)));
 }
 
-TEST(PackagedConfiguration, ItsSinksPrintTheDefaults) {
+TEST(PackagedConfiguration, PrintsTheDefaultsOfWhatItDoesNotChoose) {
     gateway::Config config;
     gateway::read_file(MILLPOND_DEPLOY "/gateway.toml", config);
-    const gateway::Config defaults;
+    gateway::Config defaults;
     EXPECT_EQ(config.log_level, defaults.log_level);
     EXPECT_EQ(config.metrics, defaults.metrics);
+    EXPECT_EQ(config.rings, std::vector{gateway::RingConfig{}});
+    gateway::FeedConfig feed;
+    feed.name = "first";
+    feed.listen = net::SocketAddress::parse("127.0.0.1:14000");
+    EXPECT_EQ(config.feeds, std::vector{feed});
     for (const auto& sink : config.sinks) EXPECT_EQ(sink, gateway::SinkConfig{sink.kind()}) << sink.name();
     EXPECT_EQ(config.sinks.size(), 2U);
 }
