@@ -7,13 +7,11 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
 
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -54,23 +52,6 @@ std::optional<bool> link_is_up(const std::string& interface) {
     if (!any || ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) return std::nullopt;
     const auto flags = static_cast<unsigned>(static_cast<unsigned short>(request.ifr_flags));
     return (flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0;
-}
-
-std::string interface_of(const net::SocketAddress& address) {
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0) return {};
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list{first, freeifaddrs};
-    std::string name;
-    for (const auto* entry = first; entry != nullptr && name.empty(); entry = entry->ifa_next) {
-        if (entry->ifa_addr == nullptr) continue;
-        sockaddr_storage storage{};
-        if (entry->ifa_addr->sa_family == AF_INET) std::memcpy(&storage, entry->ifa_addr, sizeof(sockaddr_in));
-        if (entry->ifa_addr->sa_family == AF_INET6) std::memcpy(&storage, entry->ifa_addr, sizeof(sockaddr_in6));
-        if (storage.ss_family != 0 && net::SocketAddress::from_kernel(storage).host() == address.host()) {
-            name = entry->ifa_name;
-        }
-    }
-    return name;
 }
 
 bool holds_group(std::string_view table, const net::SocketAddress& group, std::string_view interface) {

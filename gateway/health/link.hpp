@@ -12,9 +12,6 @@ namespace millpond::gateway::health {
 /// Whether the interface is up and has a carrier; empty if there is no such interface. A system call.
 [[nodiscard]] std::optional<bool> link_is_up(const std::string& interface);
 
-/// The interface with this address; empty if there is none. Some system calls.
-[[nodiscard]] std::string interface_of(const net::SocketAddress& address);
-
 /// Whether a table as /proc/net/igmp shows it holds the IPv4 group, on the interface or, when that is empty, on any.
 /// Source: net/ipv4/igmp.c, igmp_mc_seq_show.
 [[nodiscard]] bool holds_group(std::string_view table, const net::SocketAddress& group, std::string_view interface);

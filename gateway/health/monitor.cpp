@@ -14,6 +14,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/line_arbiter.hpp>
+#include <millpond/net/interface_of.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/health/link.hpp"
@@ -60,7 +61,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             feed.ring = config.ring;
             feed.format = config.format->name();
             feed.listen = line.receiver().report().local.to_string();
-            feed.interface = config.interface.empty() ? interface_of(config.listen) : config.interface;
+            feed.interface = config.interface.empty() ? net::interface_of(config.listen) : config.interface;
             feed.started = now.monotonic_ns;
             feed.patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs;
             if (!config.line_b.empty()) {

@@ -4,27 +4,22 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include <millpond/net/socket_address.hpp>
+#include <millpond/net/host_addresses.hpp>
 
 namespace millpond::engine {
 
 /// Addresses of a host name. A lookup may block for an unbounded time in the resolver, so it runs on a separate thread
 /// and is abandoned if no caller waits for it any more.
 ///
-/// Threads: one. Source: getaddrinfo(3).
+/// Threads: one.
 class NameLookup {
 public:
     /// An address needs no lookup.
     NameLookup(const std::string& name, std::uint16_t port);
 
-    struct Result {
-        std::vector<net::SocketAddress> addresses;
-        std::string error;  ///< Why there are none.
-    };
     /// Nothing while it is running.
-    [[nodiscard]] std::optional<Result> result() const;
+    [[nodiscard]] std::optional<net::HostAddresses> result() const;
 
 private:
     struct Answer;

@@ -14,9 +14,28 @@
 #include <memory>
 #include <string>
 
+#include <millpond/net/interface_of.hpp>
 #include <millpond/net/socket_error.hpp>
 
-namespace millpond::net::detail {
+namespace millpond::net {
+
+std::string interface_of(const SocketAddress& address) {
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) return {};
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner{list, &freeifaddrs};
+    for (const auto* each = list; each != nullptr; each = each->ifa_next) {
+        if (each->ifa_addr == nullptr) continue;
+        sockaddr_storage held{};
+        const auto length = each->ifa_addr->sa_family == AF_INET    ? sizeof(sockaddr_in)
+                            : each->ifa_addr->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                                    : 0;
+        std::memcpy(&held, each->ifa_addr, length);
+        if (SocketAddress::from_kernel(held).with_port(address.port()) == address) return each->ifa_name;
+    }
+    return {};
+}
+
+namespace detail {
 namespace {
 
 std::string names_of_all() {
@@ -46,22 +65,6 @@ unsigned interface_index(const std::string& name) {
     throw SocketError(ENODEV, "interface '" + name + "' does not exist; this machine has " + names_of_all());
 }
 
-std::string interface_of(const SocketAddress& address) {
-    ifaddrs* list = nullptr;
-    if (getifaddrs(&list) != 0) return {};
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner{list, &freeifaddrs};
-    for (const auto* each = list; each != nullptr; each = each->ifa_next) {
-        if (each->ifa_addr == nullptr) continue;
-        sockaddr_storage held{};
-        const auto length = each->ifa_addr->sa_family == AF_INET    ? sizeof(sockaddr_in)
-                            : each->ifa_addr->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
-                                                                    : 0;
-        std::memcpy(&held, each->ifa_addr, length);
-        if (SocketAddress::from_kernel(held).with_port(address.port()) == address) return each->ifa_name;
-    }
-    return {};
-}
-
 std::string enable_nic_time(int socket, const std::string& interface) {
     if (interface.empty()) return "the interface must be named";
 
@@ -87,4 +90,5 @@ std::string enable_nic_time(int socket, const std::string& interface) {
     return {};
 }
 
-}  // namespace millpond::net::detail
+}  // namespace detail
+}  // namespace millpond::net

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include <millpond/net/interface_of.hpp>
+
 #include "interface.hpp"
 #include "socket_option.hpp"
 

@@ -1,10 +1,7 @@
 #include "gateway/sinks/mqtt/reach.hpp"
 
-#include <netdb.h>
-
 #include <cerrno>
 #include <chrono>
-#include <memory>
 #include <system_error>
 
 #include <poll.h>
@@ -12,6 +9,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/descriptor.hpp>
+#include <millpond/net/host_addresses.hpp>
 
 namespace millpond::gateway::mqtt {
 namespace {
@@ -19,15 +17,13 @@ namespace {
 constexpr int kTickMs = 100;
 constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds{5};
 
-struct FreeAddresses {
-    void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
-
 /// The result of connecting to it: 0, or an errno.
-int try_connect(const addrinfo& address, const std::stop_token& stop) {
-    const core::Descriptor socket{::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+int try_connect(const net::SocketAddress& address, const std::stop_token& stop) {
+    sockaddr_storage kernel{};
+    const auto length = address.to_kernel(kernel);
+    const core::Descriptor socket{::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (!socket) return errno;
-    if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&kernel), length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     const auto until = core::monotonic_nanos() + kPatience.count();
     while (!stop.stop_requested() && core::monotonic_nanos() < until) {
@@ -43,15 +39,12 @@ int try_connect(const addrinfo& address, const std::stop_token& stop) {
 }  // namespace
 
 std::optional<std::string> unreachable(const std::string& host, std::uint16_t port, const std::stop_token& stop) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0)
-        return gai_strerror(error);
-    const std::unique_ptr<addrinfo, FreeAddresses> addresses{found};
+    const auto found = net::host_addresses(host, port);
+    if (found.addresses.empty()) return found.error;
     int error = ETIMEDOUT;
-    for (const auto* address = found; address != nullptr && !stop.stop_requested(); address = address->ai_next) {
-        error = try_connect(*address, stop);
+    for (const auto& address : found.addresses) {
+        if (stop.stop_requested()) break;
+        error = try_connect(address, stop);
         if (error == 0) return std::nullopt;
     }
     return std::generic_category().message(error);
