@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include <millpond/core/base64.hpp>
+
 namespace millpond::service {
 namespace {
 
@@ -26,12 +28,8 @@ constexpr int kLongestTyped = 1'024;
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr std::uint64_t kMemorySlack = 1ULL << 20U;
 
-std::string base64(std::string_view bytes) {
-    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-    const auto size =
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                        reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-    text.resize(static_cast<std::size_t>(size));
+std::string unpadded_base64(std::string_view bytes) {
+    auto text = core::base64(bytes);
     text.erase(text.find_last_not_of('=') + 1);
     return text;
 }
@@ -129,8 +127,8 @@ PasswordHash PasswordHash::parse(std::string_view text) {
 }
 
 std::string PasswordHash::text() const {
-    return fmt::format("$scrypt$ln={},r={},p={}${}${}", log_cost_, block_size_, parallel_, base64(salt_),
-                       base64(hash_));
+    return fmt::format("$scrypt$ln={},r={},p={}${}${}", log_cost_, block_size_, parallel_, unpadded_base64(salt_),
+                       unpadded_base64(hash_));
 }
 
 bool PasswordHash::admits(std::string_view password) const {

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "base64.hpp"
+#include <millpond/core/base64.hpp>
 
 namespace millpond::engine {
 namespace {
@@ -35,7 +35,7 @@ const unsigned char* bytes_of(std::string_view text) noexcept {
 
 /// RFC 4648, section 5, padded.
 std::string url_base64(std::string_view bytes) {
-    auto text = base64(bytes);
+    auto text = core::base64(bytes);
     std::ranges::replace(text, '+', '-');
     std::ranges::replace(text, '/', '_');
     return text;
@@ -170,22 +170,23 @@ void LogonSigner::sign(fix::AdminDraft& logon, std::int64_t utc_ns) {
     bool added = true;
     switch (scheme_) {
         case LogonScheme::binance:
-            signature = base64(key_->signature(joined({"A", sender, target, number, time}, kSoh)));
+            signature = core::base64(key_->signature(joined({"A", sender, target, number, time}, kSoh)));
             break;
         case LogonScheme::bybit: {
             const auto expires = std::to_string(millis + kValidMillis);
-            signature = base64(key_->signature("GET/realtime" + expires));
+            signature = core::base64(key_->signature("GET/realtime" + expires));
             added = logon.set(kExpires, expires);
             break;
         }
         case LogonScheme::coinbase_exchange:
-            signature = base64(hmac(EVP_sha256(), key_->secret(),
-                                    joined({time, "A", number, sender, target, text(fix::tag::kPassword)}, kSoh)));
+            signature =
+                core::base64(hmac(EVP_sha256(), key_->secret(),
+                                  joined({time, "A", number, sender, target, text(fix::tag::kPassword)}, kSoh)));
             break;
         case LogonScheme::coinbase_prime:
-            signature =
-                base64(hmac(EVP_sha256(), key_->secret(),
-                            joined({time, "A", number, text(kAccessKey), target, text(fix::tag::kPassword)}, {})));
+            signature = core::base64(
+                hmac(EVP_sha256(), key_->secret(),
+                     joined({time, "A", number, text(kAccessKey), target, text(fix::tag::kPassword)}, {})));
             break;
         case LogonScheme::kraken: {
             const auto nonce = std::to_string(millis);
@@ -202,7 +203,7 @@ void LogonSigner::sign(fix::AdminDraft& logon, std::int64_t utc_ns) {
                 "\x01"
                 "553=" +
                 std::string{text(fix::tag::kUsername)} + "\x01" + nonce;
-            signature = base64(hmac(EVP_sha512(), key_->secret(), sha256(input)));
+            signature = core::base64(hmac(EVP_sha512(), key_->secret(), sha256(input)));
             place = fix::tag::kPassword;
             added = logon.set(kNonce, nonce);
             break;

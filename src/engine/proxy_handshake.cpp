@@ -6,7 +6,7 @@
 
 #include <arpa/inet.h>
 
-#include "base64.hpp"
+#include <millpond/core/base64.hpp>
 
 namespace millpond::engine {
 namespace {
@@ -67,7 +67,7 @@ ProxyHandshake::ProxyHandshake(const Proxy& proxy, const Host& target)
     const auto place = (is_ipv6 ? "[" + target_.name + "]" : target_.name) + ":" + std::to_string(target_.port);
     auto text = "CONNECT " + place + " HTTP/1.1\r\nHost: " + place + "\r\n";
     if (!proxy_.username.empty()) {
-        text += "Proxy-Authorization: Basic " + base64(proxy_.username + ":" + proxy_.password) + "\r\n";
+        text += "Proxy-Authorization: Basic " + core::base64(proxy_.username + ":" + proxy_.password) + "\r\n";
     }
     say(text + "\r\n", Step::response, 1);
 }

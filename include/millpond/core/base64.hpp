@@ -1,11 +1,14 @@
-#include "base64.hpp"
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
-namespace millpond::engine {
+namespace millpond::core {
 
-std::string base64(std::string_view bytes) {
+/// The bytes as padded base64. Source: RFC 4648, section 4.
+[[nodiscard]] inline std::string base64(std::string_view bytes) {
     constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string text;
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -20,4 +23,4 @@ std::string base64(std::string_view bytes) {
     return text;
 }
 
-}  // namespace millpond::engine
+}  // namespace millpond::core
