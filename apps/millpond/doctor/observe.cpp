@@ -36,6 +36,7 @@
 
 #include "apps/millpond/doctor/kernel_text.hpp"
 #include "gateway/receive/receiver_options.hpp"
+#include "service/stdio_file.hpp"
 
 namespace millpond::app::doctor {
 namespace {
@@ -50,12 +51,11 @@ std::string text_of(const std::string& path) {
 
 std::string said_by(const char* command) {
     std::string text;
-    FILE* pipe = popen(command, "r");
-    if (pipe == nullptr) return text;
+    const service::StdioPipe pipe{popen(command, "r")};
+    if (!pipe) return text;
     std::array<char, 4'096> buffer{};
-    for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), pipe)) != 0;)
+    for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), pipe.get())) != 0;)
         text.append(buffer.data(), got);
-    pclose(pipe);
     return text;
 }
 

@@ -23,6 +23,7 @@
 #include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/top/event_lines.hpp"
 #include "apps/millpond/traffic/progress.hpp"
+#include "service/stdio_file.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -149,10 +150,6 @@ int print(const Options& options) {
     return printer.exit_code();
 }
 
-struct CloseFile {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-
 [[noreturn]] void cannot_write(const std::string& file) {
     throw std::system_error(errno, std::generic_category(), "cannot write '" + file + "'");
 }
@@ -164,7 +161,7 @@ int write_file(const Options& options) {
     Printer printer{options};
     std::uint64_t last = 0;
     for (const auto& segment : segments) last = std::max(last, segment.next_record);
-    std::unique_ptr<std::FILE, CloseFile> file{std::fopen(options.file.c_str(), "wb")};
+    service::StdioFile file{std::fopen(options.file.c_str(), "wb")};
     if (!file) cannot_write(options.file);
     const auto put = [&](std::string_view text) {
         if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) cannot_write(options.file);

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <system_error>
@@ -12,6 +11,8 @@
 #include <millpond/feed/moldudp64_packet.hpp>
 #include <millpond/net/pcap_writer.hpp>
 #include <millpond/net/socket_address.hpp>
+
+#include "service/stdio_file.hpp"
 
 namespace millpond::traffic {
 namespace {
@@ -51,15 +52,12 @@ public:
     }
 
 private:
-    struct Close {
-        void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-    };
     [[noreturn]] void fail() const {
         throw std::system_error(errno, std::generic_category(), "cannot write '" + path_ + "'");
     }
     std::string path_;
     std::string part_;
-    std::unique_ptr<std::FILE, Close> file_;
+    service::StdioFile file_;
 };
 
 std::uint64_t append_messages(std::string& out, std::span<const std::byte> datagram) {
