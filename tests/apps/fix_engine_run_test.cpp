@@ -77,6 +77,12 @@ TEST_F(FixEngineRun, OrdersOfAScriptAreSentAndTheirFillsPrinted) {
     EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged out: Logout received\n"));
 }
 
+TEST_F(FixEngineRun, AnErrorOfTheEngineIsPrintedWithoutControlCharacters) {
+    const auto outcome = sessions({"disable", "a\\\"\x1b[2Jb"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err, "millpond: there is no session 'a\\\"?[2Jb'\n");
+}
+
 TEST_F(FixEngineRun, ALineThatIsNoMessageIsToldWithItsNumber) {
     const test::ScratchFile script{test::scratch_name("bad.txt"), "35=D|nonsense|\n55=MSFT|\n" + std::string{kOrders}};
     const auto outcome = trade(script.path());

@@ -35,7 +35,7 @@ void FixFlags::add_to(Arguments& options) {
     add_table_flag<fixd::DropCopyConfig>(options, tables_, "messages to copy to a session, as [[drop_copy]]");
     add_table_flag<fixd::WebConfig>(options, tables_, "the web page, as [[web]]");
     add_table_flag(options, tables_, std::string{fixd::kStandbyTable},
-                   "that this engine is the standby of its sessions, as [standby]", fixd::standby_config_texts());
+                   "run as the standby of another engine, as [standby]", fixd::standby_config_texts());
 }
 
 fixd::EngineConfig FixFlags::read() const {

@@ -280,8 +280,8 @@ Command fix_print_command(Arguments& fix) {
         ->required();
     command
         ->add_option("--dictionary", options->dictionaries,
-                     "names, meanings and groups, in QuickFIX's XML format or FIX Orchestra; of several, that of a "
-                     "message's application version counts")
+                     "names, meanings and groups, in QuickFIX's XML format or FIX Orchestra; if there are several, a "
+                     "message uses the one of its application version")
         ->type_name("FILE")
         ->allow_extra_args(false);
     command->add_option("--session", options->session, "only sessions with this text in their name or as a CompID")

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
+#include <json/value.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <millpond/fix/wire_bounds.hpp>
 
@@ -16,6 +13,8 @@
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/admin/admin_server.hpp"
 #include "fixd/admin/session_admin.hpp"
+#include "fixd/print/fix_printer.hpp"
+#include "service/json.hpp"
 
 namespace millpond::app {
 namespace {
@@ -31,93 +30,44 @@ struct Options {
     bool force{false};
 };
 
-using Object = std::map<std::string, std::string, std::less<>>;
+/// A member as text for a terminal; empty if there is none.
+std::string value(const Json::Value& object, const char* name) {
+    return object.isMember(name) ? fixd::shown(object[name].asString()) : std::string{};
+}
 
-/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, the subset that the engine
-/// writes.
-class Answer {
-public:
-    explicit Answer(std::string_view json) : json_(json) {}
-
-    [[nodiscard]] std::vector<Object> objects() {
-        std::vector<Object> all;
-        std::string name;
-        while (at_ < json_.size()) {
-            const auto character = json_[at_];
-            if (character == '{') {
-                all.emplace_back();
-                ++at_;
-            } else if (character == '"') {
-                auto text = string();
-                if (name.empty()) {
-                    name = std::move(text);
-                } else {
-                    all.back()[std::exchange(name, {})] = std::move(text);
-                }
-            } else if (character == '[') {
-                name.clear();  // of the list
-                ++at_;
-            } else if (std::string_view{",:]}"}.find(character) != std::string_view::npos) {
-                ++at_;
-            } else {
-                const auto end = json_.find_first_of(",}]", at_);
-                all.back()[std::exchange(name, {})] = json_.substr(at_, end - at_);
-                at_ = end;
-            }
-        }
-        return all;
-    }
-
-private:
-    std::string string() {
-        std::string text;
-        for (++at_; at_ < json_.size() && json_[at_] != '"'; ++at_) {
-            if (json_[at_] == '\\') ++at_;
-            text += json_[at_];
-        }
-        ++at_;
-        return text;
-    }
-
-    std::string_view json_;
-    std::size_t at_{0};
-};
-
-/// Throws std::runtime_error with the engine's message.
-std::vector<Object> asked(const Options& options, const std::string& request) {
+/// The engine's answer, printed with --json.
+Json::Value asked(const Options& options, const std::string& request) {
     const auto text = fixd::ask_engine(options.admin, request);
-    if (options.json) {
-        fmt::print("{}\n", text);
-    }
-    auto objects = Answer{text}.objects();
-    if (!objects.empty() && objects.front().contains("error")) throw std::runtime_error(objects.front()["error"]);
-    return objects;
+    if (options.json) fmt::print("{}\n", text);
+    return service::parse_json(text);
+}
+
+/// Throws std::runtime_error with the engine's message if there is one.
+void need_success(const Json::Value& answer) {
+    if (answer.isMember("error")) throw std::runtime_error(value(answer, "error"));
 }
 
 int list(const Options& options) {
-    const auto objects = asked(options, "list");
+    const auto answer = asked(options, "list");
+    need_success(answer);
     if (options.json) return 0;
     fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", "session", "state", "peer", "next out",
                "next in", "sent", "received", "last closed");
-    for (const auto& session : objects) {
-        const auto value = [&](std::string_view name) {
-            const auto found = session.find(name);
-            return found != session.end() ? found->second : std::string{};
-        };
-        if (!session.contains("name")) continue;  // what holds the list
-        const auto state = value("enabled") == "false" ? "disabled" : value("state");
-        fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), state, value("peer"),
-                   value("next_sender"), value("next_target"), value("sent"), value("received"), value("last_closed"));
-        const auto standby = value("standby");
+    for (const auto& session : service::member(answer, "sessions")) {
+        const auto state = value(session, "enabled") == "false" ? "disabled" : value(session, "state");
+        fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value(session, "name"), state,
+                   value(session, "peer"), value(session, "next_sender"), value(session, "next_target"),
+                   value(session, "sent"), value(session, "received"), value(session, "last_closed"));
+        const auto standby = value(session, "standby");
         if (standby == "lost" || standby == "superseded" || standby == "filling") {
             fmt::print("  ! standby {}: {} messages are not acknowledged; lost {} times\n", standby,
-                       value("standby_behind"), value("standby_losses"));
+                       value(session, "standby_behind"), value(session, "standby_losses"));
         }
-        if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
+        if (const auto lost = value(session, "history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
                 "  ! history lost: {} messages that the counterparty requested were not in the store; it got {} "
                 "gap fills in their place. A larger keep_bytes (store_bytes of a store of fixed size) keeps more.\n",
-                lost, value("history_lost_fills"));
+                lost, value(session, "history_lost_fills"));
         }
     }
     return 0;
@@ -126,23 +76,20 @@ int list(const Options& options) {
 /// Some may have been promoted though others were not.
 int promoted(const Options& options) {
     const auto session = options.all ? std::string{"*"} : options.session;
-    const auto text = fixd::ask_engine(options.admin, "promote\t" + session + "\t" + (options.force ? "force" : "-"));
-    const auto objects = Answer{text}.objects();
-    if (options.json) fmt::print("{}\n", text);
-    for (const auto& one : objects) {
-        const auto name = one.find("name");
-        if (name == one.end() || options.json) continue;
-        fmt::print("{} runs here: epoch {}, next out {}, next in {}\n", name->second, one.at("epoch"),
-                   one.at("next_sender"), one.at("next_target"));
+    const auto answer = asked(options, "promote\t" + session + "\t" + (options.force ? "force" : "-"));
+    if (!options.json && answer.isMember("promoted")) {
+        for (const auto& one : answer["promoted"]) {
+            fmt::print("{} runs here: epoch {}, next out {}, next in {}\n", value(one, "name"), value(one, "epoch"),
+                       value(one, "next_sender"), value(one, "next_target"));
+        }
     }
-    const bool failed = !objects.empty() && objects.front().contains("error");
-    if (failed) throw std::runtime_error(objects.front().at("error"));
-    if (objects.size() == 1 && !options.json) fmt::print("nothing to promote\n");
+    need_success(answer);
+    if (!options.json && answer["promoted"].empty()) fmt::print("nothing to promote\n");
     return 0;
 }
 
 int done(const Options& options, const std::string& request) {
-    static_cast<void>(asked(options, request));
+    need_success(asked(options, request));
     return 0;
 }
 
@@ -181,7 +128,8 @@ Command fix_sessions_command(Arguments& fix) {
     disable->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
     auto* enable = add_session(add("enable", "the same as `logon`"));
     auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
-    auto* promote = add("promote", "run the sessions of a standby here; or one that another machine took over, again");
+    auto* promote =
+        add("promote", "run sessions here: those of a standby, and those that another machine has taken over");
     promote->add_option("SESSION", options->session, "name, or a part of it");
     promote->add_flag("--all", options->all, "every session that this engine is the standby of");
     promote->add_flag("--force", options->force, "also a copy that lacks messages which the counterparty may have");
