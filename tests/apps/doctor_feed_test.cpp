@@ -79,7 +79,7 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
            "format of [[feed]] 'miax'");
 }
 
-TEST(DoctorFeed, BesideAGatewayThatTellsItsHealthItsOwnCountStandsForTheSocket) {
+TEST(DoctorFeed, BesideAGatewayThatReportsHealthItsCountIsUsedForTheSocket) {
     auto facts = well();
     facts.gateway_asked = true;
     facts.socket_opened = false;
@@ -93,7 +93,7 @@ TEST(DoctorFeed, BesideAGatewayThatTellsItsHealthItsOwnCountStandsForTheSocket) 
     EXPECT_EQ(verdict(facts).check, "socket buffer");
 }
 
-TEST(DoctorFeed, AGatewayThatDoesNotTellItsHealthIsNamedAndTheWayGoesOn) {
+TEST(DoctorFeed, AGatewayWithoutHealthIsNamedAndTheDiagnosisContinues) {
     auto facts = well();
     facts.gateway_asked = true;
     facts.gateway_silence = "127.0.0.1:9464: no answer";

@@ -83,7 +83,7 @@ TEST_F(FixEngineRun, AnErrorOfTheEngineIsPrintedWithoutControlCharacters) {
     EXPECT_EQ(outcome.err, "millpond: there is no session 'a\\\"?[2Jb'\n");
 }
 
-TEST_F(FixEngineRun, ALineThatIsNoMessageIsToldWithItsNumber) {
+TEST_F(FixEngineRun, ALineThatIsNotAMessageIsReportedWithItsNumber) {
     const test::ScratchFile script{test::scratch_name("bad.txt"), "35=D|nonsense|\n55=MSFT|\n" + std::string{kOrders}};
     const auto outcome = trade(script.path());
     EXPECT_EQ(outcome.exit_code, 1);

@@ -146,7 +146,7 @@ struct Wire {
     Kept kept;
 };
 
-TEST_F(JournalReplay, TheQuotesOnTheWireAreThoseRecordedAndLossesAndClearsStandWhereTheyStood) {
+TEST_F(JournalReplay, TheQuotesOnTheWireAreThoseRecordedWithLossesAndClearsInTheSamePlaces) {
     constexpr std::uint64_t kEvents = 20'000;  // several segments
     write(kEvents, 9'000, 11);
     net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 64U << 20U}};

@@ -41,7 +41,7 @@ TEST(Idle, SpinNeverGivesTheProcessorAway) {
     EXPECT_FALSE(idle.pause());
 }
 
-TEST(Idle, BlockWaitsAtTheFirstFruitlessPoll) {
+TEST(Idle, BlockWaitsAfterTheFirstEmptyPoll) {
     Idle idle(Poll::block, kShort);
     EXPECT_EQ(idle.next(), Step::wait);
     EXPECT_TRUE(idle.pause());

@@ -114,7 +114,7 @@ TEST_F(AcceptorTest, BytesMayComeOneByOne) {
     EXPECT_EQ(desk_.logons, 1);
 }
 
-TEST_F(AcceptorTest, WhoeverMatchesNoSessionIsClosedWithoutAReply) {
+TEST_F(AcceptorTest, AClientThatMatchesNoSessionIsClosedWithoutAReply) {
     const auto stranger = connect();
     give(stranger, message("FIX.4.4", "A", 1, "C", "98=0|108=30|"));
     EXPECT_TRUE(closed(stranger));

@@ -90,9 +90,9 @@ TEST_F(InitiatorTest, ItComesBackWhenItsHostDoesAndTheNumbersGoOn) {
     EXPECT_EQ(desk_.closed.at(0), Closed::by_peer);
     EXPECT_EQ(desk_.logouts, 1);
     acceptor = std::make_unique<Acceptor>(io_, Acceptor::Options{.port = port});
-    auto begun_anew = session("HOUSE", "DESK");
-    begun_anew.config.max_latency_ns = 0;
-    auto& accepted = acceptor->add(begun_anew, house_);
+    auto restarted = session("HOUSE", "DESK");
+    restarted.config.max_latency_ns = 0;
+    auto& accepted = acceptor->add(restarted, house_);
     bool set = false;
     accepted.request_numbers(2, 2, [&](bool done) { set = done; });
     ASSERT_TRUE(run_until(io_, [&] { return desk_.logons == 2; }));

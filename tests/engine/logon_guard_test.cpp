@@ -115,7 +115,7 @@ TEST_F(LogonGuardTest, NothingOfTheSessionIsTouchedUntilItAdmits) {
     EXPECT_TRUE(refusals_.said.empty());
 }
 
-TEST_F(LogonGuardTest, WhoIsRefusedGetsNoReplyAndCostsNoNumberAndKeepsNoOneOut) {
+TEST_F(LogonGuardTest, ARefusedLogonGetsNoReplyUsesNoNumberAndBlocksNoOne) {
     Acceptor acceptor{io_, {.observer = &refusals_}};
     auto& handle = acceptor.add(session("A"), house_);
     RawClient wrong{acceptor.port()};

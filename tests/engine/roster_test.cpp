@@ -63,14 +63,14 @@ TEST_F(RosterTest, ADuplicateIdentityIsRefusedUntilTheFirstIsGone) {
     EXPECT_EQ(claim("A").value(), a);
 }
 
-TEST_F(RosterTest, AWrongCompIdOrVersionIsNobodysIdentity) {
+TEST_F(RosterTest, AWrongCompIdOrVersionIdentifiesNoPeer) {
     const auto a = add("A");
     EXPECT_EQ(claim("C").error(), Roster::Refusal::unknown);
     EXPECT_EQ(claim("A", "FIX.4.2").error(), Roster::Refusal::unknown);
     EXPECT_FALSE(a->claimed());
 }
 
-TEST_F(RosterTest, WhoeverIsTakenAwayIsUnknown) {
+TEST_F(RosterTest, ARemovedSessionIsUnknown) {
     const auto a = add("A");
     EXPECT_EQ(roster_.find(a->config()), a);
     roster_.remove(*a);

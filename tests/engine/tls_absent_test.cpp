@@ -15,7 +15,7 @@ namespace {
 
 TEST(TlsAbsent, TheEngineSaysSo) { EXPECT_FALSE(tls_available()); }
 
-TEST(TlsAbsent, WhoeverAsksForTlsIsToldWhichPackageIsMissing) {
+TEST(TlsAbsent, ARequestForTlsNamesTheMissingPackage) {
     IoThread io;
     const auto expect_named = [](const std::runtime_error& error) {
         EXPECT_NE(std::string{error.what()}.find("libssl-dev"), std::string::npos) << error.what();

@@ -236,7 +236,7 @@ TEST_F(RebuiltBooks, AHaltThatWasMissedIsTold) {
     EXPECT_EQ(live_.seen.quotes.back().flags, 0);
 }
 
-TEST_F(RebuiltBooks, WhereASenderBeganAgainItsNumbersMeanTwoThingsAndNothingIsRebuilt) {
+TEST_F(RebuiltBooks, BooksOfASenderThatRestartedItsNumbersWithinASessionAreNotRebuilt) {
     live_.decode(session_, 0, 100);
     live_.decode(session_, 0, 60);
     ASSERT_EQ(live_.decoder.sequence().counters().restarts.read(), 1U);

@@ -1,4 +1,4 @@
-// When a MoldUDP64 session changes, and when only a stray datagram says so: the decoder by itself and behind two lines.
+// When a MoldUDP64 session changes, and when only a stray datagram says so: the decoder alone and behind two lines.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -225,7 +225,7 @@ TEST_F(SessionChange, OfALongFirstDatagramNothingIsLost) {
     expect_changed(901);
 }
 
-TEST_F(SessionChange, ASessionThatGoesOnAfterAStrayOneWasBelievedIsHeardAtItsSecondDatagram) {
+TEST_F(SessionChange, AfterAStraySessionWasAcceptedTheRealOneIsFollowedFromItsSecondDatagram) {
     take(orders("LIVE", 1, 3));
     now_ += Sessions::kSilentNs;
     take(heartbeat("STRAY", 1));
@@ -350,7 +350,7 @@ TEST_F(SessionChangeOfLines, WhatTheOtherLineHasHeldFillsItsPlace) {
     EXPECT_EQ(seen_.quotes.at(3).feed_sequence, 1U);
 }
 
-TEST_F(SessionChangeOfLines, ANewSessionThatBeganOnNoLineIsAHoleFirst) {
+TEST_F(SessionChangeOfLines, ANewSessionWhoseStartNoLineReceivedBeginsWithAGap) {
     both(orders("LIVE", 1, 3));
     take(0, orders("NEXT", 2, 1));
     take(0, heartbeat("NEXT", 3));
@@ -361,7 +361,7 @@ TEST_F(SessionChangeOfLines, ANewSessionThatBeganOnNoLineIsAHoleFirst) {
     EXPECT_FALSE(arbiter_.holding());
 }
 
-TEST_F(SessionChangeOfLines, AChangeBehindAnOpenHoleGivesTheHoleUp) {
+TEST_F(SessionChangeOfLines, ASessionChangeEndsTheWaitForAnOpenGap) {
     both(orders("LIVE", 1, 3));
     take(0, orders("LIVE", 5, 1));
     ASSERT_TRUE(arbiter_.holding());
@@ -375,7 +375,7 @@ TEST_F(SessionChangeOfLines, AChangeBehindAnOpenHoleGivesTheHoleUp) {
     expect_changed(2);
 }
 
-TEST_F(SessionChangeOfLines, AStrayDatagramLeavesAnOpenHoleToTheOtherLine) {
+TEST_F(SessionChangeOfLines, AStrayDatagramDoesNotEndTheWaitForAnOpenGap) {
     both(orders("LIVE", 1, 3));
     take(0, orders("LIVE", 5, 1));
     take(0, orders("STRAY", 1, 1, "MSFT"));
@@ -395,7 +395,7 @@ TEST_F(SessionChangeOfLines, SilenceOfBothLinesLetsTheFirstDatagramIn) {
     expect_changed(2);
 }
 
-TEST_F(SessionChangeOfLines, ASessionThatGoesOnAfterAStrayOneWasBelievedIsHeardOnEitherLine) {
+TEST_F(SessionChangeOfLines, AfterAStraySessionWasAcceptedTheRealOneIsFollowedOnEitherLine) {
     for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) {
         both(orders("LIVE", 1 + 5 * line, 3));
         now_ += Sessions::kSilentNs;

@@ -337,7 +337,7 @@ TEST(Parser, TagsThatAreNoneLongOrAnnounceDataAreReadAlikeByAllInstructionSets) 
     }
 }
 
-TEST(Parser, WhateverByteOfARememberedMessageChangesItIsReadAsByAParserThatRemembersNothing) {
+TEST(Parser, AMessageThatDiffersInAnyByteFromTheRememberedOneIsParsedAsByAFreshParser) {
     const auto warm =
         message_of("FIX.4.4", "35=D|34=7|49=TW44|56=ISLD|11=A=B|38=2000.00|40=2|44=23.23|54=1|55=INTC|59=0|");
     for (std::size_t at = warm.find("34="); at < warm.size() - 7; ++at) {

@@ -83,7 +83,7 @@ Refused refused(const std::string& bytes, SessionConfig config = {}) {
 
 const std::string kNow = "52=20240102-03:04:05|";
 
-TEST(SessionLogon, WhoeverIsNotThePeerIsClosedWithoutAWord) {
+TEST(SessionLogon, AConnectionFromAnyOtherPeerIsClosedWithoutAReply) {
     const auto silent = [](const std::string& bytes, const std::string& why) {
         const auto outcome = refused(bytes);
         EXPECT_EQ(outcome.sent, "") << readable(bytes);
@@ -392,7 +392,7 @@ TEST(SessionLogon, NextExpectedMsgSeqNumIsHonouredWithoutResendRequests) {
     peer.session_.on_disconnect(peer.now_);
     static_cast<void>(peer.sent());
     peer.session_.on_connect(peer.now_);
-    // The peer lost our 3 and 4 and sends its own 2 to 4 by itself, for our Logon tells that 2 is expected.
+    // The peer lost our 3 and 4 and sends its 2 to 4 without a request, because our Logon says that 2 is expected.
     peer.give("A", 5, "98=0|108=30|789=3|");
     EXPECT_EQ(peer.sent(),
               "35=A|34=5|98=0|108=30|789=2|\n"

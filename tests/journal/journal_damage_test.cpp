@@ -253,7 +253,7 @@ TEST_F(JournalDamageTest, AnUnreadableSegmentIsPassedOverNamedAndItsRecordsAreLo
     EXPECT_TRUE(reader.take_faults().empty()) << "named once";
 }
 
-TEST_F(JournalDamageTest, AFileThatStandsInTheMiddleAndIsNoSegmentIsDamageWhateverItIs) {
+TEST_F(JournalDamageTest, AFileBetweenSegmentsThatIsNotASegmentIsDamage) {
     using Replace = std::function<void(const std::filesystem::path&)>;
     const std::vector<std::pair<std::string, Replace>> cases{
         {"header is empty", [](const auto& path) { overwrite(path, 0, std::string(100, '\0')); }},

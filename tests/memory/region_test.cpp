@@ -118,7 +118,7 @@ TEST(Region, PrefaultMakesEveryPageResidentAndItsAbsenceNone) {
     EXPECT_EQ(eager.report().resident_bytes, kMiB);
 }
 
-TEST(Region, TheReportTellsOfThisRegionAloneHoweverManyLieSideBySide) {
+TEST(Region, TheReportDescribesOnlyThisRegionHoweverManyAreAdjacent) {
     auto first = Region::anonymous(64 * kKiB, {.prefault = true});
     auto second = Region::anonymous(128 * kKiB, {.prefault = true});
     EXPECT_EQ(first.report().resident_bytes, 64 * kKiB);

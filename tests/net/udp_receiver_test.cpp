@@ -229,7 +229,7 @@ TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
     EXPECT_EQ(receiver.counters().kernel_drops.read(), kSent - queued);
 }
 
-TEST_P(UdpReceiverPaths, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
+TEST_P(UdpReceiverPaths, ARequestForKernelDropsReportsThemAtOnceAndCountsNoneTwice) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};

@@ -165,7 +165,7 @@ private:
     bool is_there_;
 };
 
-TEST_F(UnpackedFiles, OfAFolderWithoutSpaceBothPathsTheByteAndWhatToDoAreNamedAndNothingStaysThere) {
+TEST_F(UnpackedFiles, AFullFolderIsAnErrorWithBothPathsTheOffsetAndAdviceAndLeavesNoFile) {
     const SmallDisk disk{folder_, "64k"};
     if (!disk.is_there()) GTEST_SKIP() << "may not mount a tmpfs (root needed)";
     const auto expect_failure = [&](const std::string& contents) {

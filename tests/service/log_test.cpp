@@ -56,7 +56,7 @@ TEST(Log, JsonLinesAreEscaped) {
     EXPECT_THAT(lines[0], EndsWith("}\n"));
 }
 
-TEST(Log, LessSevereMessagesAreLeftOutAndTakeNobodysTurn) {
+TEST(Log, LessSevereMessagesAreLeftOutAndTakeNoTurn) {
     std::vector<std::string> lines;
     Log log{Severity::warning, LogFormat::text, [&](const std::string& line) { lines.push_back(line); }};
     log.info("x", "quiet");

@@ -87,7 +87,7 @@ class Lint(unittest.TestCase):
         self.put("tree/include/millpond/core/low.hpp", "int low();\n")
         self.assertEqual(self.lint()[:2], (0, []))
 
-    def test_a_header_that_a_header_includes_anew_counts_from_then_on(self):
+    def test_a_header_that_a_header_newly_includes_counts_from_then_on(self):
         self.lint()
         self.put("tree/include/millpond/core/low.hpp", "#include <millpond/core/lowest.hpp>\n")
         self.put("tree/include/millpond/core/lowest.hpp", "int lowest();\n")

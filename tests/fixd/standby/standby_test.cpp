@@ -214,7 +214,7 @@ TEST_F(FixStandbyPair, MachinesThatWerePromotedBeforeTheyMetRefuseEachOtherAndSa
     EXPECT_EQ(a_->status("DESK").standby.epoch, 1U);
 }
 
-TEST_F(FixStandbyPair, AMachineThatWasTakenOverBecomesTheStandbyByItself) {
+TEST_F(FixStandbyPair, AMachineThatWasTakenOverBecomesTheStandbyAutomatically) {
     start_b();
     a_ = std::make_unique<RunningEngine>(standing_by() + session("a.store", with_standby()));
     ASSERT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");

@@ -120,7 +120,7 @@ std::set<std::uint64_t> accounted(test::KafkaReader& reader, std::size_t wanted,
     return numbers;
 }
 
-TEST(KafkaGateway, WhatAFullDiskKeptOutOfTheJournalIsToldInKafkaAndNothingElseIsMissing) {
+TEST(KafkaGateway, EventsLostToAFullDiskAreReportedInKafkaAndNoOthersAreMissing) {
     const millpond::test::Folder folder{"kafkadisk"};
     constexpr std::uint64_t kRing = 1'024;
     const SmallDisk disk{folder / "journal", "3m"};

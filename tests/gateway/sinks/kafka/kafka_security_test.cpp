@@ -105,7 +105,7 @@ TEST_F(KafkaSecurity, AWrongAuthorityIsNamedAndTheRightOneDeliversWhatWaitedOver
     EXPECT_EQ(expect_complete(broker.brokers(), 2 * kQuotes, pairs(right)), 2 * kQuotes);
 }
 
-TEST_F(KafkaSecurity, ABrokerThatAsksForACertificateIsToldOursOrNothingIsSent) {
+TEST_F(KafkaSecurity, ABrokerThatRequiresACertificateGetsOursOrNothingIsSent) {
     auto settings = with_certificate(ours_);
     settings.push_back(protocol("SSL"));
     KafkaBroker broker{folder_, "localhost", settings};

@@ -229,7 +229,7 @@ TEST_F(MqttSinkTest, ABrokerThatIsKilledAndStartedAgainGetsEveryQuote) {
     for (std::uint64_t n = kPart + 1; n <= 2 * kPart; ++n) ASSERT_THAT(all, Contains(json_of(n)));
 }
 
-TEST_F(MqttSinkTest, ABrokerWithoutMemoryIsToldTheStandingQuotesAgain) {
+TEST_F(MqttSinkTest, ABrokerThatRestartsWithoutPersistenceGetsTheCurrentQuotesAgain) {
     MosquittoBroker broker{folder_};
     TestRing ring{"mqtt5"};
     auto sink = open(ring, to(broker, Delivery::conflate));
@@ -245,7 +245,7 @@ TEST_F(MqttSinkTest, ABrokerWithoutMemoryIsToldTheStandingQuotesAgain) {
                    [&] { sink->round(core::monotonic_nanos()); }));
 }
 
-TEST_F(MqttSinkTest, WhileTheBrokerTakesNothingQuotesAreConflatedAndTheNewestComeInTheEnd) {
+TEST_F(MqttSinkTest, WhileTheBrokerAcceptsNothingQuotesAreConflatedAndTheNewestArriveLater) {
     constexpr std::uint64_t kBurst = 500;
     constexpr std::uint64_t kMost = 200'000;
     const MosquittoBroker broker{folder_};
