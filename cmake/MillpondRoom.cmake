@@ -1,7 +1,7 @@
 # millpond_room(NAME <room> [STANDARD 20|23] [SOURCES <file>...] [USES <room>...])
 #
 # Declares one room of the library as the target millpond_<room>, alias millpond::<room>. A room without SOURCES is
-# header-only. Its public headers are all of include/millpond/<room>; each must compile by itself, which the target
+# header-only. Its public headers are all of include/millpond/<room>; each must compile alone, which the target
 # millpond_<room>_verify_interface_header_sets checks. USES names the rooms below it (tools/layers.txt says which may).
 function(millpond_room)
     cmake_parse_arguments(ROOM "" "NAME;STANDARD" "SOURCES;USES" ${ARGN})

@@ -1,4 +1,4 @@
-// Counted:     what a LineArbiter adds to a datagram of two lines: by itself in order, and where one line loses every
+// Counted:     what a LineArbiter adds to a datagram of two lines: alone in order, and where one line loses every
 // eighth, so that seven wait until the other closes the hole. Not counted: decoding, receiving.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Measured:     the stages of a quote's way from the socket to shared memory, each by itself between two stamps, on one
+// Measured:     the stages of a quote's way from the socket to shared memory, each alone between two stamps, on one
 //               processor: a datagram of one quote is sent, then received, decoded, written to board and ring,
 //               recorded. A figure is the mean of all samples but the greatest hundredth.
 // Not measured: sending, the kernel's work before the socket's queue, the way to a subscriber.
@@ -158,7 +158,7 @@ int main() {
          .sum = bench::Parts{.parts = {"receive", "decode", "board", "publish", "record"},
                              .whole = "whole",
                              .price = "empty pair of stamps"},
-         .measured = "each stage by itself between two stamps, one datagram of one quote at a time; the "
+         .measured = "each stage separately between two stamps, one datagram of one quote at a time; the "
                      "receive stage stamps it too; the median column is of means without the greatest hundredth",
          .not_measured = "sending, the kernel's work before the socket's queue, the way to a subscriber"},
         {{"empty pair of stamps", timed<Stage::none>},

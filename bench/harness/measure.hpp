@@ -27,7 +27,7 @@ struct Outcome {
     std::optional<Estimate> ratio;  ///< To Result::ratio_to; empty for that one itself.
     double min{0};
     double max{0};
-    std::optional<Latency> latency;  ///< Medians over the rounds, of every figure by itself; max is the greatest.
+    std::optional<Latency> latency;  ///< Medians over the rounds, of each figure separately; max is the greatest.
     std::vector<double> quantiles;   ///< Medians over the rounds at plotted_probabilities().
 };
 

@@ -81,7 +81,7 @@ int main() {
          .unit = "ns/call",
          .goals = {{.contender = "MessagePool, make", .to = "make_unique", .at_most = 1.0},
                    {.contender = "MessagePool, release", .to = "unique_ptr, release", .at_most = 1.0}},
-         .measured = "each call by itself, 192 bytes filled, all made before the first is released; reading the "
+         .measured = "each call separately, 192 bytes filled, all made before the first is released; reading the "
                      "counter of ticks is included",
          .not_measured = "construction of the pool, other threads"},
         {{"make_unique", heap<Call::make>},

@@ -69,7 +69,7 @@ bool SocketPath::next(Message& message) noexcept {
     message.bytes = {static_cast<const std::byte*>(vectors_[taken_].iov_base), length};
     message.cut = (header.msg_flags & MSG_TRUNC) != 0;
     message.control = read_control(header, drops_);
-    if (message.control.segment != 0 && message.control.segment < length) wanted_ = 1;  // a train is a batch by itself
+    if (message.control.segment != 0 && message.control.segment < length) wanted_ = 1;  // a train is a whole batch
     header.msg_controllen = kControlBytes;
     ++taken_;
     return true;

@@ -43,7 +43,7 @@ protected:
     static constexpr const char* kError = "503 Service Unavailable";
     static constexpr const char* kGoodBut = "good, but ";
 
-    /// again: plants it once more, where it does not go on by itself.
+    /// again: plants it once more, if it does not last.
     void expect_named(const Said& said, const Found& found, const std::function<void()>& again = [] {}) {
         EXPECT_THAT(health_with(said.stage),
                     AllOf(HasSubstr(said.status), HasSubstr(said.what), HasSubstr("since 20")));

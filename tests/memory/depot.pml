@@ -2,7 +2,7 @@
  * {index, tag}. Checked for every interleaving of OPS operations a thread (FIRST_OPS on the first):
  *   - no block has two owners;
  *   - an acquire refuses only while CAPACITY blocks or more are in use;
- *   - whoever needs an empty magazine finds one.
+ *   - a thread that needs an empty magazine finds one.
  * A release may take a block that another thread acquired.
  *
  *   spin -a depot.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m100000

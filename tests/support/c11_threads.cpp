@@ -98,7 +98,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     return call(lock);
 }
 
-// What librdkafka does by itself is its own business: its reference counts are atomic words that ThreadSanitizer does
+// What librdkafka does internally is not checked: its reference counts are atomic words that ThreadSanitizer does
 // not see, so its calls of memcpy and free would look like races. What our code does on its threads is looked at.
 const char* __tsan_default_suppressions() { return "called_from_lib:librdkafka.so\n"; }
 

@@ -342,7 +342,7 @@ test("a sink whose broker is not there is shown", async (t) => {
   }
 });
 
-test("a lost gateway: data is grey and dated, and comes back by itself", async () => {
+test("a lost gateway: data is grey and dated, and comes back without a reload", async () => {
   const web = `listen=127.0.0.1:${await freePort()}`;
   let other = await startGateway([], { web });
   let feed = new Sender(other.feedPort);

@@ -89,7 +89,7 @@ void KafkaSink::run(const std::stop_token& stop) try {
     while (!stop.stop_requested()) {
         const auto read = round();
         if (!failure_.empty()) {
-            begin_anew();
+            restart();
             const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{pause_}.count();
             while (!stop.stop_requested() && core::monotonic_nanos() < until) std::this_thread::sleep_for(kTick);
             pause_ = std::min(pause_ * 2, kLongestPause);
@@ -157,7 +157,7 @@ void KafkaSink::go_to_position() {
     }
 }
 
-void KafkaSink::begin_anew() {
+void KafkaSink::restart() {
     say_(service::Severity::error, options_.name + ".failed",
          fmt::format("kafka sink '{}': {}; restarts after record {}", options_.name, failure_, settled_));
     // Reports of the old producer concern messages that will be sent again.

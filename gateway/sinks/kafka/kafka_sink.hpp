@@ -89,7 +89,7 @@ private:
     void begin();
     void go_to_position();
     /// Drops the producer and goes back to the position.
-    void begin_anew();
+    void restart();
     void finish();
     void settle();
     void save_position(std::int64_t now_ns, bool at_once);

@@ -65,7 +65,7 @@ void TcpSink::accept_all(std::int64_t now_ns) {
         }
         return;
     }
-    somebody_knocks_ = true;  // perhaps: the lines go out first
+    client_waits_ = true;  // perhaps: the lines go out first
 }
 
 void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
@@ -140,7 +140,7 @@ void TcpSink::part_from(Connection& connection) {
 }
 
 bool TcpSink::is_due(std::int64_t now_ns) const noexcept {
-    return called_ || somebody_knocks_ || served_ != log().end() || now_ns - served_ns_ >= kLookEveryNs;
+    return called_ || client_waits_ || served_ != log().end() || now_ns - served_ns_ >= kLookEveryNs;
 }
 
 void TcpSink::step(std::int64_t monotonic_ns) {
@@ -148,7 +148,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     called_ = false;
     served_ns_ = monotonic_ns;
     served_ = log().end();
-    if (std::exchange(somebody_knocks_, false)) accept_all(monotonic_ns);
+    if (std::exchange(client_waits_, false)) accept_all(monotonic_ns);
     look_at_applicants(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
@@ -167,7 +167,7 @@ void TcpSink::wait(std::chrono::nanoseconds longest) {
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr == nullptr) {
-            somebody_knocks_ = true;
+            client_waits_ = true;
         } else {
             static_cast<Watched*>(event.data.ptr)->note(event.events);
             called_ = true;

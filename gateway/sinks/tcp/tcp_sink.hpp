@@ -55,7 +55,7 @@ private:
     service::Say say_;
     Listener listener_;
     core::Descriptor epoll_;
-    bool somebody_knocks_{false};
+    bool client_waits_{false};
     bool called_{false};         // an event of a client's socket is pending
     std::int64_t served_ns_{0};  // when all clients were last served
     std::uint64_t served_{0};    // up to which line

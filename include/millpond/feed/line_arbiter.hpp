@@ -21,7 +21,7 @@
 namespace millpond::feed {
 
 /// What became of the datagrams of one line: datagrams = used + duplicates + late + others + those held at the moment.
-/// `sequence` is what the line by itself has lost, reordered and doubled.
+/// `sequence` is what this line alone has lost, reordered and doubled.
 struct LineCounters {
     core::Tally datagrams;
     core::Tally used;        ///< Brought something that no other had brought before.

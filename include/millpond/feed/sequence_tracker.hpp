@@ -64,7 +64,7 @@ public:
     };
 
     /// restart_after: old datagrams in a row before the sender is believed to have restarted. More than kRestartAfter
-    /// where each message is observed by itself, so that a few duplicated datagrams do not look like it.
+    /// where each message is observed separately, so that a few duplicated datagrams do not look like it.
     explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter) noexcept : restart_after_(restart_after) {}
 
     /// A datagram that carries `count` numbers from `first` on; count 0 announces that `first` comes next. A range that
