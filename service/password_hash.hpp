@@ -8,29 +8,29 @@
 
 namespace millpond::service {
 
-/// What is wrong with a password; empty: nothing. It has 8 to 64 bytes, none of them a control character: a FIX message
-/// carries no such value, and HMAC, on which scrypt is built, takes a longer one for its SHA-256 and one with NULs
-/// behind it for the same without (RFC 2104, section 2).
+/// Why a password is refused; empty if it is accepted. It must have 8 to 64 bytes without control characters: a FIX
+/// message cannot carry those, and for HMAC, on which scrypt is built, a longer password equals its SHA-256 and one
+/// with NULs at the end equals the one without (RFC 2104, section 2).
 [[nodiscard]] std::string_view wrong_with_password(std::string_view password) noexcept;
 
-/// A password as it is kept: by scrypt, with its costs and salt. Text: "$scrypt$ln=15,r=8,p=1$SALT$HASH", the last two
-/// in base64 without padding.
+/// A password hashed by scrypt, with costs and salt. Text: "$scrypt$ln=15,r=8,p=1$SALT$HASH", the last two in base64
+/// without padding.
 ///
-/// Threads: a value; of and admits take long on purpose, tens of milliseconds of a processor.
+/// Threads: a value; `of` and `admits` are slow on purpose: tens of milliseconds of a processor.
 /// Memory:  32 MiB while it hashes.
 /// Source:  RFC 7914 (scrypt); the PHC string format for the text.
 class PasswordHash {
 public:
-    /// Hashes it with a new random salt. Throws std::invalid_argument for what wrong_with_password names, and
+    /// Hashes the password with a new random salt. Throws std::invalid_argument for what wrong_with_password names, and
     /// std::runtime_error when OpenSSL has no memory or no random bytes.
     [[nodiscard]] static PasswordHash of(std::string_view password);
-    /// Reads text(). Throws std::invalid_argument that says what is wrong: another form, costs that take more than
-    /// 256 MiB or too long, a salt or hash of less than 8 or 16 bytes.
+    /// Parses text(). Throws std::invalid_argument with the reason: another form, costs of more than 256 MiB or too
+    /// long, a salt of less than 8 bytes, a hash of less than 16.
     [[nodiscard]] static PasswordHash parse(std::string_view text);
 
     [[nodiscard]] std::string text() const;
-    /// Whether this is the password. Takes equally long for each, also for what can be none. Throws std::runtime_error
-    /// as `of`.
+    /// Whether this is the password. Takes the same time for every text, also for one that is not a valid password.
+    /// Throws std::runtime_error as `of`.
     [[nodiscard]] bool admits(std::string_view password) const;
 
 private:
@@ -43,8 +43,8 @@ private:
     std::string hash_;
 };
 
-/// Asks for a password twice on the terminal, which shows nothing of it, also when it is interrupted. Nothing when the
-/// two differ or it was interrupted.
+/// Asks for a password twice on the terminal, without echo. Returns nothing if the two differ or the input was
+/// interrupted.
 [[nodiscard]] std::optional<std::string> ask_password();
 
 }  // namespace millpond::service

@@ -35,7 +35,7 @@ class Connection:
     def __init__(self, url: str, connection: socket.socket, reader: LineReader, web: bool, rest: bytes) -> None:
         self.url = url
         self.bad_lines = 0
-        """Lines that were none of the gateway's."""
+        """Malformed lines."""
         self._socket = connection
         self._reader = reader
         self._frames = web_socket.Frames() if web else None

@@ -49,7 +49,7 @@ struct OrderRow {
 /// ```
 ///
 /// Threads: one at a time.
-/// Memory:  that of ItchMessages, and for orders 48 to 192 bytes an order that is there at once, of each channel.
+/// Memory:  that of ItchMessages, and for orders 48 to 192 bytes per order that is there at once, of each channel.
 class ItchRows {
 public:
     struct Options {

@@ -15,8 +15,8 @@
 
 namespace millpond::python {
 
-/// The columns of one table of a scan, which take its rows a few at a time. An instrument is its number, and in front
-/// of it venue and symbol as the texts behind that.
+/// The columns of one table of a scan; rows are appended in batches. An instrument becomes three columns: venue, symbol
+/// and its number.
 ///
 /// Threads: one at a time, and not while the source is read.
 class TableColumns {
@@ -29,13 +29,13 @@ public:
     [[nodiscard]] std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().rows; }
     /// Columns without rows.
     [[nodiscard]] std::vector<ArrowColumn> empty();
-    /// room: rows for which the columns get memory at once, if these are the first ones.
+    /// room: number of rows to reserve memory for, if these are the first rows.
     void append(std::span<const std::byte> bytes, std::size_t rows, std::size_t room);
-    /// The columns so far; the next rows begin new ones.
+    /// Returns the columns; further rows go to new ones.
     [[nodiscard]] std::vector<ArrowColumn> take();
 
 private:
-    /// Names as Arrow wants them: each once, and which one is an instrument's.
+    /// Names as an Arrow dictionary: each text once, and the place of each instrument's text.
     struct Names {
         ArrowColumn texts = text_column("");
         std::map<std::string, std::int32_t, std::less<>> places;
@@ -48,7 +48,7 @@ private:
 
     [[nodiscard]] std::vector<ArrowColumn> new_columns(std::size_t room) const;
     void learn_names();
-    /// Puts the names that were learnt behind the numbers that stand for them.
+    /// Attaches the names as dictionaries of the columns that refer to them.
     void show_names(std::vector<ArrowColumn>& columns);
 
     const Source* source_;

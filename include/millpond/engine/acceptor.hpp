@@ -69,7 +69,7 @@ public:
     /// Throws std::invalid_argument for a second session of the same ids or a store that is too small for its messages.
     SessionHandle& add(SessionOptions session, Application& application, IoThread* on = nullptr);
 
-    /// Any TargetCompID that no session has gets one of its own, made as `model` says but for that id. At most `most`
+    /// Any TargetCompID without a session gets a new one, made from `model` with that id. At most `most`
     /// live at a time. One whose peer never logged on is taken away with its connection. Where there are `most`, the
     /// disconnected one that connected longest ago and loses nothing makes room: its store is in a file, or its
     /// schedule's run is over; and it has no sender. A store in files lies in the folder that model.store.file names,

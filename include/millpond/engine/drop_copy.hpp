@@ -24,7 +24,7 @@ namespace millpond::engine {
 class CopyQueue;
 
 /// Mirrors messages of other sessions to one session, the target, which has its own store and numbers. A source's I/O
-/// thread copies a message into a ring and goes on; the target's encodes it with the target's header. While the target
+/// thread only copies a message into a ring; the target's encodes it with the target's header. While the target
 /// is not logged on, its copies get their numbers and stay in its store: its counterparty asks for them at its next
 /// logon. Whatever the target does, a source waits for nothing.
 ///

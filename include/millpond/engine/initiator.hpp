@@ -31,7 +31,7 @@ struct Reconnect {
 /// the other, the last good one first, and waits longer and longer once all have failed.
 ///
 /// Threads: as Acceptor.
-/// Memory:  each session's buffers are taken when it is added; names are looked up on a thread of their own.
+/// Memory:  each session's buffers are taken when it is added; names are looked up on separate threads.
 /// Source:  connect(2), tcp(7).
 class Initiator {
 public:

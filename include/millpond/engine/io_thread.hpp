@@ -28,9 +28,9 @@ class SocketWarmer;
 /// initiators put their sessions on it; several of them may share one, and several threads share the sessions of one
 /// acceptor. It must outlive them.
 ///
-/// Threads: run by `start` on a thread of its own, or by `poll` on the caller's; post, call, drain and the counters on
+/// Threads: run by `start` on a separate thread, or by `poll` on the caller's; post, call, drain and the counters on
 ///          any thread.
-/// Memory:  lists of its participants; nothing a message.
+/// Memory:  lists of its participants; nothing per message.
 /// Source:  epoll(7), eventfd(2).
 class IoThread {
 public:
@@ -40,7 +40,7 @@ public:
         core::Poll poll{core::Poll::block};
         std::optional<int> cpu{};                ///< Of the thread that `start` makes.
         std::optional<int> realtime_priority{};  ///< SCHED_FIFO, 1 to 99.
-        /// Called on the thread that `start` makes with what a callback threw; the thread goes on, and the session
+        /// Called on the thread that `start` makes with what a callback threw; the thread continues, and the session
         /// whose callback it was loses its connection. Not set: such an exception ends the process, as from any thread.
         std::function<void(std::exception_ptr)> on_exception{};
     };

@@ -11,7 +11,7 @@ struct Host {
     std::uint16_t port{0};
 };
 
-/// What an initiator connects through. TLS goes on inside, with the counterparty itself; names of counterparties are
+/// What an initiator connects through. TLS runs inside, with the counterparty itself; names of counterparties are
 /// looked up by the proxy.
 struct Proxy {
     enum class Kind : std::uint8_t { socks5, http_connect };

@@ -45,7 +45,7 @@ enum class ReplicaRefusal : std::uint8_t {
     not_allowed,      ///< The address is not on the list. The primary only sees that the connection ends.
     tls,              ///< The TLS handshake failed: the certificate, most often.
     not_a_primary,    ///< The first bytes are no Hello, or none came in time.
-    version,          ///< It speaks another version of the protocol. From here on the primary is told why.
+    version,          ///< It uses another version of the protocol. From here on, the primary gets the reason.
     token,            ///< The token is wrong.
     unknown_session,  ///< There is no session of these ids.
     superseded,       ///< Another machine has taken over from it.
@@ -54,7 +54,7 @@ enum class ReplicaRefusal : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(ReplicaRefusal reason) noexcept;
 
-/// Holds the copies of sessions' stores for their primaries (StandbyOptions), until it is told to take over.
+/// Holds the copies of sessions' stores for their primaries (StandbyOptions), until it is promoted.
 ///
 /// Threads: its I/O thread, which also waits for the disk where a session's durability says so; the rest on any.
 /// Memory:  buffers for each connection; the stores' files.

@@ -22,7 +22,7 @@ enum class OnStandbyLoss : std::uint8_t {
     /// It loses its connection, and gets none until the standby has everything again. A session that was promoted goes
     /// on without until a standby has had everything once: the machine that it took over from may never come back.
     stop,
-    go_on,  ///< It goes on without.
+    go_on,  ///< It continues without.
 };
 
 /// The machine that holds a copy of a session's store: a ReplicaServer. The store must be in a file.
@@ -49,7 +49,7 @@ struct StandbyStatus {
     State state{State::off};
     StandbyMode mode{StandbyMode::none};
     OnStandbyLoss on_loss{OnStandbyLoss::stop};
-    bool goes_on{false};       ///< It goes on without the standby, by on_loss or because it took over.
+    bool goes_on{false};       ///< It continues without the standby, because of on_loss or a promotion.
     std::uint64_t behind{0};   ///< Messages sent that it may not have.
     std::uint64_t losses{0};   ///< Times that it was lost.
     std::uint64_t skipped{0};  ///< Messages that left the store before it could have them.

@@ -14,10 +14,10 @@ namespace millpond::feed {
 ///  0  u32 spread   4  u32 ask size   8  u32 ask price   12  u32 bid size   16  u32 bid price
 /// 20  8 characters of symbol, padded with spaces on the right
 /// ```
-/// What stands before them is not looked at. The format has no sequence number and no exchange time.
+/// Bytes before them are ignored. The format has no sequence number and no exchange time.
 inline constexpr std::size_t kBbo28Bytes = 28;
 
-/// The fields of a message, read where they stand: `bytes` are kBbo28Bytes long; any are a message.
+/// The fields of a message, read in place: `bytes` are kBbo28Bytes long; any are a message.
 class Bbo28View {
 public:
     explicit Bbo28View(const std::byte* bytes) noexcept : bytes_(bytes) {}

@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostHeldBytes = 65'536;
 /// the held datagram does not, unless both are heartbeats. The caller then applies both, so that a real change loses
 /// nothing. A datagram of the current session, or of a third one, drops what is held. When the current session has been
 /// silent for kSilentNs, by the receive times of datagrams, another one needs no confirmation. A datagram that says
-/// that its session is over neither begins nor confirms one: senders repeat it while the next session goes on.
+/// that its session is over neither begins nor confirms one: senders repeat it during the next session.
 ///
 /// Threads: one; strays() may be read on any.
 /// Memory:  kMostHeldBytes, taken and touched in the constructor.

@@ -35,7 +35,7 @@ enum class DecodeErrorKind : std::uint8_t {
     return "unknown";
 }
 
-/// What is wrong, where, what stands there and what the bound was.
+/// What is wrong, where, the value found there and the bound.
 struct DecodeError {
     DecodeErrorKind kind;
     std::size_t offset;  ///< Byte of the datagram where the offending field begins.

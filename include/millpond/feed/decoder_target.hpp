@@ -9,7 +9,7 @@
 
 namespace millpond::feed {
 
-/// A decoder and what it hands its events to, as a LineArbiter's target. tell(bytes, result) learns of each datagram
+/// A decoder and what it hands its events to, as a LineArbiter's target. tell(bytes, result) gets each datagram
 /// that was decoded.
 template <class Decoder, class Handler, class Tell>
 class DecoderTarget {

@@ -8,7 +8,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/json_text.hpp>
 
-/// The other events as JSON objects, without a newline, told apart from quotes by `type`. All have `timestamp` (receive
+/// The other events as JSON objects without a newline; quotes have no `type`. All have `timestamp` (receive
 /// time) and `sequence`; what concerns every instrument of a channel has the symbol null:
 /// ```
 /// {"type":"trade","symbol":"AAPL","timestamp":..,"exchange_timestamp":..,"sequence":18,

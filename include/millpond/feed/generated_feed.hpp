@@ -25,11 +25,11 @@ enum class WireFormat : std::uint8_t { bbo28, quotes, miax_tom, itch };
 
 /// A GeneratedMarket as datagrams of one of our formats. The same options and times give the same bytes.
 ///
-/// itch begins with the events of the day's start and the directory of all instruments, so that a reader who hears it
-/// from the beginning has complete books; each book holds one order a side. The others need no beginning.
+/// itch begins with the events of the day's start and the directory of all instruments, so that a reader that gets
+/// them all has complete books; each book has one order per side. The other formats can be joined at any time.
 ///
 /// Threads: one.
-/// Memory:  about 150 bytes an instrument, taken in the constructor; next allocates nothing.
+/// Memory:  about 150 bytes per instrument, taken in the constructor; next allocates nothing.
 class GeneratedFeed {
 public:
     static constexpr std::size_t kMaxDatagramBytes = quotes_layout::kMaxDatagramBytes;

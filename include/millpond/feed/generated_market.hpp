@@ -15,7 +15,7 @@ namespace millpond::feed {
 /// never crossed or locked and return towards where they began. Instrument n is touched in proportion to 1/(n + 1).
 ///
 /// Threads: one.
-/// Memory:  about 100 bytes an instrument, taken in the constructor.
+/// Memory:  about 100 bytes per instrument, taken in the constructor.
 /// Source:  xoshiro256** (Blackman and Vigna 2018), seeded by SplitMix64; Zipf's law with exponent 1.
 class GeneratedMarket {
 public:

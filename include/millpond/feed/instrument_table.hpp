@@ -19,7 +19,7 @@ namespace millpond::feed {
 /// Numbers the instruments of all feeds of one thread, in the order in which they are first seen: 0, 1, 2, ...
 ///
 /// Threads: one, the receiving one; refused() may be read on any.
-/// Memory:  about 56 bytes an instrument, taken once from `memory` in the constructor. An instrument never leaves.
+/// Memory:  about 56 bytes per instrument, taken once from `memory` in the constructor. An instrument never leaves.
 /// Source:  open addressing with linear probing (Knuth, TAOCP 3, 6.4), at most half full, so O(1).
 class InstrumentTable {
 public:

@@ -107,7 +107,7 @@ public:
     void restart() noexcept;
 
     [[nodiscard]] bool is_complete() const noexcept { return complete_; }
-    /// The books are incomplete though the session goes on, and its messages from 1 on would make them complete. (Where
+    /// The books are incomplete during the session, and its messages from 1 on would make them complete. (Where
     /// a sender began again within a session, its numbers mean two things.)
     [[nodiscard]] bool wants_rebuild() const noexcept {
         return tracker_.next() != 0 && !complete_ && !ended_ && !begun_again_;

@@ -19,45 +19,45 @@
 
 namespace millpond::feed {
 
-/// A second set of books for a session of which a decoder has missed something: built from message 1 on out of
-/// datagrams from anywhere, in nearly any order, and given to the decoder where both are at the same number.
+/// A second set of books for a session of which a decoder has missed messages. It is built from message 1 on, from
+/// datagrams of any source in nearly any order, and replaces the decoder's when both are at the same number.
 ///
 /// Threads: one at a time.
-/// Memory:  as an ItchDecoder, 176 bytes an instrument and `held` datagrams, taken and touched in the constructor.
+/// Memory:  as an ItchDecoder, 176 bytes per instrument and `held` datagrams, taken and touched in the constructor.
 class ItchRebuild {
 public:
     struct Options {
         ItchDecoder::Options decoder{};
         std::size_t instruments{1'024};
-        std::size_t held{1'024};  ///< Datagrams that wait behind a gap; with one more the attempt fails.
+        std::size_t held{1'024};  ///< Datagrams that may wait for a missing one; one more fails the attempt.
     };
 
     explicit ItchRebuild(const Options& options, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// Empties the books: from here on those of this session are built. midnight_utc_ns: as ItchDecoder::set_midnight.
+    /// Empties the books and starts to build those of this session. midnight_utc_ns: as ItchDecoder::set_midnight.
     void begin(const moldudp64_layout::Session& session, std::int64_t midnight_utc_ns = 0);
-    /// Datagrams of other sessions, and what has come before, change nothing.
+    /// Datagrams of other sessions, and messages received before, change nothing.
     void take(std::span<const std::byte> datagram);
 
-    /// The first message that is still wanted.
+    /// The first message that is still missing.
     [[nodiscard]] std::uint64_t next() const noexcept { return decoder_.sequence().next(); }
-    /// The newest one before the first that waits for it; nothing when none waits.
+    /// The last missing message before the first waiting one; nothing if none waits.
     [[nodiscard]] std::optional<std::uint64_t> missing_until() noexcept;
-    /// False when nothing will make these books complete: begin again.
+    /// False if no message can complete these books: call `begin` again.
     [[nodiscard]] bool is_sound() const noexcept { return decoder_.is_complete(); }
-    /// Changes since the begin of orders that were not there, or not as they were said to be. What was read is hardly
-    /// of the session that is wanted when there are some.
+    /// Changes of orders that do not exist, or differ from the message, since `begin`. If there are any, the messages
+    /// are probably of another session.
     [[nodiscard]] std::uint64_t contradictions() const noexcept { return contradictions_in_all() - before_; }
 
-    /// Gives the books to `to`, which stands at the same number of the same session: its next quotes are those that it
-    /// would have made without the hole. Publishes what every instrument stands at by now: its newest quote, its state
-    /// where `to` has missed a halt or its end, and the channel's. False, and nothing is changed, when the books are
-    /// not those of this place or `to` has no room for their instruments. O(instruments).
+    /// Gives the books to `to`, whose next message must have the same number in the same session. Its later quotes are
+    /// then as without the gap. Publishes the newest quote of every instrument, the states of instruments where `to`
+    /// missed a halt or its end, and that of the channel. Returns false, with nothing changed, if `to` is elsewhere or
+    /// has no room for the instruments. O(instruments).
     template <EventHandler Handler>
     [[nodiscard]] bool hand_over(ItchDecoder& to, const Arrival& arrival, Handler& handler);
 
 private:
-    /// What each instrument stands at.
+    /// The newest quote and state of each instrument.
     struct Newest {
         explicit Newest(std::size_t instruments, std::pmr::memory_resource* memory)
             : quotes(instruments, memory), states(instruments, memory) {}

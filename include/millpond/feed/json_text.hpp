@@ -13,7 +13,7 @@ namespace millpond::feed {
 /// Bytes that any event's JSON fits in, with room for a newline and for what the writers scribble behind it.
 inline constexpr std::size_t kMaxJsonBytes = 640;
 
-/// A symbol as a JSON string, quoted and escaped, to be made once an instrument and copied into each of its lines.
+/// A symbol as a JSON string, quoted and escaped, to be made once per instrument and copied into each of its lines.
 ///
 /// Memory: 208 bytes, no allocation. Control characters, quotes, backslashes and bytes over 0x7E become escapes, so
 /// that

@@ -13,7 +13,7 @@
 
 namespace millpond::feed {
 
-/// One MACH packet of a datagram; `message` is what stands behind its header.
+/// One MACH packet of a datagram; `message` is what follows its header.
 struct MachPacket {
     std::span<const std::byte> message;
     std::uint64_t sequence{0};

@@ -38,7 +38,7 @@ namespace millpond::feed {
 /// less than 86,400 is of the day and needs set_midnight.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
-/// Memory:  about 110 bytes an instrument of the table's capacity and a ConfirmedSession, taken once from `memory` in
+/// Memory:  about 110 bytes per instrument of the table's capacity and a ConfirmedSession, taken once from `memory` in
 /// the
 ///          constructor.
 class MiaxTomDecoder {

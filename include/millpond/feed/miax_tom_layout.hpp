@@ -43,7 +43,7 @@ inline constexpr std::size_t kNanosAt = 1;
 inline constexpr std::size_t kProductAt = 5;
 inline constexpr std::size_t kSideAt = 9;
 
-/// One side as it stands in the narrow and in the wide forms, from its own first byte.
+/// One side in the narrow and in the wide forms, from its first byte.
 struct Side {
     std::size_t size_at;
     std::size_t customer_size_at;

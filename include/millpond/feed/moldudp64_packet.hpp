@@ -16,7 +16,7 @@ namespace millpond::feed {
 
 /// One MoldUDP64 datagram (moldudp64_layout.hpp), its blocks checked but not yet read.
 ///
-/// What is wrong with it stands in `error`. The first `messages` blocks are whole all the same; the others never came,
+/// `error` has what is wrong with it. The first `messages` blocks are whole all the same; the others never came,
 /// so that they count as missing.
 struct MoldUdp64Packet {
     moldudp64_layout::Session session{};

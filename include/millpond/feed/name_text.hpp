@@ -12,7 +12,7 @@
 
 namespace millpond::feed {
 
-/// The name that stands in a field padded with spaces on the right, without them. Nothing when it is empty, longer than
+/// The name in a field padded with spaces on the right, without them. Nothing when it is empty, longer than
 /// N or holds a byte that is not printable ASCII: such a name never reaches the InstrumentTable.
 template <std::size_t N>
 [[nodiscard]] inline std::optional<core::FixedString<N>> padded_name(std::span<const std::byte> field) noexcept {
@@ -41,7 +41,7 @@ template <std::size_t N>
     for (std::size_t at = 0; at < length; at += 8) {
         const auto missing = length - at < 8 ? 8 * (8 - (length - at)) : 0;
         const auto word = core::load_le<std::uint64_t>(begin + at - missing / 8) >> missing;
-        // Behind the name spaces stand in for the check; no sum below carries from one byte into the next.
+        // Spaces replace the bytes behind the name for the check; no sum below carries from one byte into the next.
         const auto seen = missing == 0 ? word : word | (kEach * ' ') << (64 - missing);
         const bool printable = (seen & kHigh) == 0 && ((seen + kEach * 0x60) & kHigh) == kHigh &&
                                ((seen + kEach) & kHigh) == 0;  // below 0x80, at least 0x20, not 0x7F

@@ -23,7 +23,7 @@ namespace millpond::feed {
 /// Cost:    a change touches one order (one cache miss, see prefetch), the book (one cache line) and one level, whose
 ///          cost PriceLevels states.
 /// Threads: one.
-/// Memory:  OrderStore, LevelPool and 64 bytes a book, taken and touched once in the constructor; more only with
+/// Memory:  OrderStore, LevelPool and 64 bytes per book, taken and touched once in the constructor; more only with
 ///          Options::growth.
 class OrderBooks {
 public:
@@ -67,7 +67,7 @@ public:
     /// The order loses shares; without any left it goes.
     [[nodiscard]] Outcome reduce(std::uint64_t number, std::uint32_t shares) noexcept;
     [[nodiscard]] Outcome remove(std::uint64_t number) noexcept;
-    /// One change: the old order goes, the new one stands in its book on its side. shares: 1 or more.
+    /// One change: the new order replaces the old one in its book on its side. shares: 1 or more.
     [[nodiscard]] Outcome replace(std::uint64_t number, std::uint64_t new_number, std::uint32_t shares,
                                   std::uint32_t price) noexcept;
 

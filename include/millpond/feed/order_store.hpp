@@ -15,7 +15,7 @@ namespace millpond::feed {
 /// The live orders of one channel by the venue's order number.
 ///
 /// Threads: one.
-/// Memory:  48 to 96 bytes an order of the capacity, taken and touched once in the constructor, and in try_grow.
+/// Memory:  48 to 96 bytes per order of the capacity, taken and touched once in the constructor, and in try_grow.
 /// Source:  open addressing with linear probing and deletion by shifting back (Knuth, TAOCP 3, 6.4, algorithm R), at
 ///          most half full: no tombstones, so the cost does not grow with the orders that came and went.
 class OrderStore {
@@ -85,7 +85,7 @@ private:
     [[nodiscard]] static int shift_of(std::size_t mask) noexcept { return 64 + 3 - std::countr_one(mask); }
     [[nodiscard]] bool is_empty(const Order& slot) const noexcept { return slot.generation != generation_; }
     [[nodiscard]] std::size_t home_of(std::uint64_t number) const noexcept {
-        // Fibonacci hashing of runs of eight: venues count up, so orders that come together stand together.
+        // Fibonacci hashing of runs of eight: venues count up, so orders that arrive together are stored together.
         constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
         return static_cast<std::size_t>(((number >> 3) * kOdd >> shift_) << 3 | (number & 7));
     }

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxCsvBytes = 320;
 inline constexpr std::string_view kCsvHeader =
     "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n";
 
-/// A symbol as a CSV field, to be made once an instrument and copied into each of its lines. It is quoted where it
+/// A symbol as a CSV field, to be made once per instrument and copied into each of its lines. It is quoted where it
 /// holds a comma, a quote, a space or a control character; quotes inside are doubled.
 ///
 /// Memory: 80 bytes, no allocation.

@@ -14,7 +14,7 @@ namespace millpond::feed {
 /// in the InstrumentTable, without building and hashing its whole name for each message.
 ///
 /// Threads: one.
-/// Memory:  32 to 64 bytes a key, taken once from `memory` in the constructor. A key never leaves.
+/// Memory:  32 to 64 bytes per key, taken once from `memory` in the constructor. A key never leaves.
 class WireKeyIndex {
 public:
     /// capacity: keys, as many as the InstrumentTable has instruments.

@@ -17,7 +17,7 @@ namespace millpond::fix {
 /// depend on (may_set), and length fields, which follow from their data fields.
 ///
 /// Threads: one; lives during SessionHandler::on_send_admin.
-/// Memory:  the session's; none of its own.
+/// Memory:  the session's.
 class AdminDraft {
 public:
     static constexpr std::size_t kMostFields = 128;

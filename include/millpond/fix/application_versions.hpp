@@ -57,7 +57,7 @@ public:
     [[nodiscard]] std::optional<ApplicationVersion> of(const Message& message) const noexcept;
 
     /// Takes what the peer's Logon says of versions, in place of what an earlier one said. After a fault MsgTypes have
-    /// no versions of their own.
+    /// no versions.
     [[nodiscard]] Fault learn(const Message& logon) noexcept;
 
 private:

@@ -8,7 +8,7 @@
 
 namespace millpond::fix {
 
-/// Which fields may hold any byte, the delimiter included, and which length field in front tells their size.
+/// Which fields may hold any byte, the delimiter included, and which length field in front has their size.
 ///
 /// Threads: a value; built at start-up, then only read.
 class DataFields {

@@ -27,7 +27,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Which fields may, and which must, stand in a message, a header, a trailer or an instance of a repeating group.
+/// Which fields may, and which must, be in a message, a header, a trailer or an instance of a repeating group.
 class FieldSet {
 public:
     static constexpr std::size_t kCapacity = 2048;

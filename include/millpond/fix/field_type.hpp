@@ -22,7 +22,7 @@ enum class FieldType : std::uint8_t {
     utc_time,       ///< HH:MM:SS[.fraction]
     utc_date,       ///< YYYYMMDD
     local_date,     ///< YYYYMMDD
-    data,           ///< Any bytes; a length field stands in front.
+    data,           ///< Any bytes; a length field precedes it.
 };
 
 /// The type of a name as dictionaries write it ("PRICE", "UTCTIMESTAMP", ...); nothing when there is no such type.

@@ -101,7 +101,7 @@ public:
 
     /// What needs time, for a thread that has it: prepares the next segment, removes the files of those that were given
     /// up, lets go of memory, and waits for the disk with Durability::interval when the interval is over. An error
-    /// (ENOSPC: the disk is full) is counted in Counters::failures and costs nothing but history: the store goes on
+    /// (ENOSPC: the disk is full) is counted in Counters::failures and costs only history: the store continues
     /// with the segments it has. The next attempt is a second later.
     [[nodiscard]] std::error_code maintain(core::Moment now) noexcept;
     /// Waits until the disk has everything.

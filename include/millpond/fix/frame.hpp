@@ -33,7 +33,7 @@ struct BadFrame {
 inline constexpr std::size_t kDefaultMaxFrameBytes = std::size_t{64} * 1024;
 
 /// Finds the message at the front of a stream's bytes in a few steps that do not depend on its length. After garbled
-/// bytes it goes on at the next `8=FIX` behind the extent that the garbled message stated for itself.
+/// bytes it continues at the next `8=FIX` behind the length that the garbled message claims.
 ///
 /// max_bytes: a message that states to be longer is garbled, so a hostile BodyLength binds no memory.
 /// Source: FIX session layer, "Message format" and "Garbled messages".

@@ -88,7 +88,7 @@ public:
             ++*this;
             return before;
         }
-        /// Two that stand at the end are equal.
+        /// Two at the end are equal.
         [[nodiscard]] bool operator==(const Iterator& other) const noexcept {
             return left_ == other.left_ && rest_.data() == other.rest_.data();
         }

@@ -28,7 +28,7 @@ private:
 /// in the next piece, and a data value may hold delimiters: its length field counts. CheckSum stays that of the
 /// original.
 ///
-/// Threads: one. Memory: none of its own but the tags'.
+/// Threads: one. Memory: only the tags'.
 class SecretMask {
 public:
     /// tags: must outlive this.

@@ -250,7 +250,7 @@ private:
         fill(writer);
         return send_draft(writer.finish(), now);
     }
-    /// For messages that the session owes: without them it cannot go on.
+    /// For messages that the session owes: without them it cannot continue.
     template <class Fill>
     void write_admin(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         const auto written = write_draft(msg_type, now, std::forward<Fill>(fill), routing);

@@ -9,7 +9,7 @@ namespace millpond::fix {
 /// Threads: written on the session's; read on any.
 struct SessionCounters {
     core::Tally received;       ///< Complete messages.
-    core::Tally sent;           ///< Messages with a number of their own.
+    core::Tally sent;           ///< Messages with a new number.
     core::Tally garbled;        ///< Stretches of bytes that were no message, ignored.
     core::Tally rejected;       ///< Rejects sent.
     core::Tally duplicates;     ///< PossDup messages ignored: they were had.

@@ -17,7 +17,7 @@ namespace millpond::fix {
 ///     256          slots * 32 bytes; the message with number n has entry n modulo slots
 ///     then         data_bytes of messages, each in one piece; the place of a position is it modulo data_bytes
 ///
-/// Threads: any. Memory: none of its own.
+/// Threads: any. Memory: none.
 class Layout2Segment {
 public:
     static constexpr std::uint32_t kVersion = 2;

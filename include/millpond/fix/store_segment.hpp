@@ -13,7 +13,7 @@ namespace millpond::fix {
 
 /// A segment of a message store where it lies: header, index and records of store_layout.hpp.
 ///
-/// Threads: one writes; any may read what it knows to be there. Memory: none of its own.
+/// Threads: one writes; any may read what it knows to be there. Memory: none.
 struct StoreSegment {
     static constexpr std::size_t kAlignment = 64;     ///< Of the memory; data bytes are a multiple of it.
     static constexpr std::size_t kLeastBytes = 4096;  ///< Of records.

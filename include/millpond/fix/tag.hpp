@@ -4,7 +4,7 @@
 
 namespace millpond::fix {
 
-/// Number of a field. 0 stands for a tag that is no positive number (`-1=`, `0=`, `035=`); its text is still in the
+/// Number of a field. 0 means a tag that is not a positive number (`-1=`, `0=`, `035=`); its text is still in the
 /// message.
 using Tag = std::uint32_t;
 

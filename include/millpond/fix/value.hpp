@@ -52,7 +52,7 @@ inline constexpr std::uint8_t kMaxDecimals = 18;
 }
 
 /// Optional '-', digits with at most one point among or around them, no exponent. Nothing when the digits do not fit
-/// into 64 bits or more than 18 stand behind the point.
+/// into 64 bits or more than 18 follow the point.
 [[nodiscard]] constexpr std::optional<Decimal> parse_decimal(std::string_view text) noexcept {
     const bool negative = text.starts_with('-');
     if (negative) text.remove_prefix(1);

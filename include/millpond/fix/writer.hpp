@@ -38,7 +38,7 @@ struct TagText {
 ///
 /// An error (no room left, a delimiter inside a text) sticks: `finish` then returns nothing.
 ///
-/// Threads: one. Memory: the caller's; none of its own.
+/// Threads: one. Memory: the caller's.
 /// Source:  FIX 5.0 SP2, volume 1, "FIX tag=value message format".
 class Writer {
 public:

@@ -79,13 +79,13 @@ public:
     /// Segments whose header was damaged or that were cut off, each with what was found. They stay in the journal.
     [[nodiscard]] const std::vector<std::string>& repaired_segments() const noexcept { return repaired_; }
 
-    /// Ring number behind the newest one of this epoch that the journal knows of: where to go on reading. 1 when it
+    /// Ring number behind the newest one of this epoch that the journal knows of: where to continue reading. 1 when it
     /// knows none.
     [[nodiscard]] std::uint64_t resume_at(std::uint64_t epoch) const noexcept;
 
-    /// What follows comes from this epoch of the ring; ids stand for other instruments when it is not the last one.
+    /// What follows comes from this epoch of the ring; ids mean other instruments if it is not the last one.
     void set_epoch(std::uint64_t epoch) noexcept;
-    /// What follows belongs to a new session and goes into a segment of its own. False when the next segment is not
+    /// What follows belongs to a new session and goes into a new segment. False when the next segment is not
     /// there yet: service, then try again; what is appended first belongs to the old one.
     [[nodiscard]] bool begin_session() noexcept;
     /// Gives an instrument its name, before its first event. Where there is no room now it is written before the next

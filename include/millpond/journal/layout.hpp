@@ -23,7 +23,7 @@
 ///      16            payload          feed's event, NameRecord or LostRecord
 ///
 /// The commit word is stored last: a record is there whole or not at all, whenever the process dies. Where the machine
-/// dies, pages may reach the disk in any order: the CRC tells. A file is zero where nothing was written.
+/// dies, pages may reach the disk in any order: the CRC detects it. A file is zero where nothing was written.
 ///
 /// Records are numbered 1, 2, 3, ... through all segments, names included; only a segment's first number is stored.
 /// All records of a segment come from one epoch of one ring, and a segment names every instrument that it speaks of

@@ -38,7 +38,7 @@ enum class ReadOutcome : std::uint8_t {
     record,   ///< There is one.
     nothing,  ///< None yet: the writer may append more.
     end,      ///< The segment is ended, or over, and read.
-    damaged,  ///< What lies here was never written so: see damage(). The reader stands behind it.
+    damaged,  ///< The bytes here are damaged: see damage(). The reader is behind them.
 };
 
 /// Bytes that are no record: from `offset` on, up to the next whole record or the segment's end. Also records that a

@@ -11,7 +11,7 @@
 #include <millpond/memory/region.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
-/// How readers of a ring show themselves. Each creates and maps one object of its own,
+/// How readers of a ring are visible. Each creates and maps one object,
 /// "/millpond.<ring>.reader.<pid>", or "....<pid>.<n>" for further readers of one process; little-endian:
 ///
 ///     offset   bytes  field

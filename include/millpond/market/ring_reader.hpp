@@ -55,14 +55,14 @@ struct RingAccount {
 /// A reader of a named market ring. The writer does not know it.
 ///
 /// Threads: one.
-/// Memory:  the ring's pages, mapped read-only; 16 bytes and a name an instrument of its own, taken when it joins.
+/// Memory:  the ring's pages, mapped read-only; 16 bytes and a name per instrument, taken when it joins.
 class RingReader {
 public:
     /// Opens the ring; its first entry is the next one published, unless `join` or `seek` say otherwise. A reader that
     /// cannot make the object by which it shows itself reads unseen: see registered(). Throws RingError.
     explicit RingReader(const RingReaderOptions& options);
 
-    /// Delivers the board, then makes poll go on where the board ends: no event is lost or delivered twice between
+    /// Delivers the board, then makes poll continue where the board ends: no event is lost or delivered twice between
     /// them. Instruments without a quote bring none; an emptied one brings a quote whose sizes are 0; one that is not
     /// newer than its channel's last gap is marked incomplete. Starts a new account. O(instruments). `step` is called
     /// between any two records of the board; for tests.
@@ -111,7 +111,7 @@ private:
         std::vector<BoardRecord<feed::Status>> statuses;
         std::vector<BoardRecord<feed::Status>> channel_statuses;
     };
-    /// Ring numbers up to which the board stands for the ring's entries.
+    /// Ring numbers up to which the board includes the ring's entries.
     struct Covered {
         std::vector<std::uint64_t> quotes;
         std::vector<std::uint64_t> statuses;
@@ -166,7 +166,7 @@ template <RingHandler Handler, class Step>
 void RingReader::join(Handler& handler, Step&& step) {
     // Entries published from here on are read from the ring, whatever of them the copy below already holds. A ring that
     // goes round faster than the board is copied would leave a hole, so begin again; if it always does, the loss is
-    // told by the first poll like any other.
+    // reported by the first poll like any other.
     constexpr int kAttempts = 16;
     Copy copy;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -31,7 +31,7 @@ struct RingWriterOptions {
 /// Memory:  broadcast_bytes(capacity) + board_bytes(max_instruments, max_channels), shared, taken in the constructor.
 class RingWriter {
 public:
-    /// Makes the ring. One of a writer that died is gone on with when its layout agrees: entry numbers go on,
+    /// Makes the ring. One whose writer died is continued if its layout agrees: entry numbers continue,
     /// instruments keep their ids and names, quotes are voided by a Clear a channel. One with another layout is marked
     /// superseded and replaced. Throws RingError when another writer has it (naming its process), when the name leads
     /// to something that is no ring or that belongs to another user (root excepted), or when the memory cannot be had;

@@ -22,10 +22,10 @@ namespace millpond::memory {
 
 /// Hands out the fixed-size blocks of one Region. Acquire and release are O(1), on any thread, in any order.
 ///
-/// Threads: any. A thread keeps free blocks in a cache of its own, which goes back when the thread ends; up to
+/// Threads: any. A thread keeps free blocks in a separate cache, which is returned when the thread ends; up to
 ///          PoolOptions::max_caches threads have one, others share one behind a lock and are counted
 ///          (stats().uncached). No thread may use the pool while it is made or destroyed; one that used it may end
-///          later. After fork only the child of a process with one thread may go on using it.
+///          later. After fork only the child of a process with one thread may continue to use it.
 /// Memory:  one Region, taken in the constructor; 8 KiB of heap a thread at its first use, see prewarm.
 /// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; docs/internals/memory.md says what is different here.
 template <class Policy = Unchecked>

@@ -184,7 +184,7 @@ void* MessagePool<T, Policy>::acquire_block(Place place) {
 
 template <class T, class Policy>
 void MessagePool<T, Policy>::release_block(void* block) noexcept {
-    // A block of the resource is told by its address; whatever is neither, the pool refuses with a message.
+    // A block of the resource is recognised by its address; the pool refuses anything else with a message.
     if (exhaustion_.lends() && !blocks_.owns(block) && exhaustion_.release(block)) return;
     blocks_.release(block);
 }

@@ -32,25 +32,25 @@ struct PoolOptions {
     RegionOptions region{.prefault = true};
 };
 
-/// What a pool is and has done. Counts are summed over the caches while they are written, so two of them need not
-/// belong to the same moment.
+/// State and counts of a pool. Counts are summed over the caches while other threads write them, so two of them may be
+/// from different moments.
 struct PoolStats {
-    std::size_t capacity{0};      ///< N: it does not refuse while fewer are in use.
-    std::size_t owned{0};         ///< Blocks that exist: N and what caches may hold.
-    std::size_t block_bytes{0};   ///< Asked for.
+    std::size_t capacity{0};      ///< N: no acquire is refused while fewer are in use.
+    std::size_t owned{0};         ///< All blocks: N and those that caches may hold.
+    std::size_t block_bytes{0};   ///< As requested.
     std::size_t stride_bytes{0};  ///< From one block to the next.
-    std::size_t region_bytes{0};  ///< All memory of the pool but the object itself.
+    std::size_t region_bytes{0};  ///< All memory of the pool except the object.
     std::size_t page_bytes{0};
     std::uint32_t magazine_blocks{0};
     bool strict{false};
     std::uint64_t in_use{0};
-    std::uint64_t high_water{0};  ///< Most in use at once: exact when strict, else within one magazine for each cache,
+    std::uint64_t high_water{0};  ///< Maximum of in_use: exact if strict, otherwise within one magazine for each cache,
                                   ///< and above the capacity only if more was in use.
     std::uint64_t acquired{0};
     std::uint64_t released{0};
     std::uint64_t refused{0};
     std::uint64_t exchanges{0};  ///< Magazines taken from or given to the depot.
-    std::uint64_t uncached{0};   ///< Operations of threads that got no cache.
+    std::uint64_t uncached{0};   ///< Operations of threads without a cache.
 };
 
 }  // namespace millpond::memory

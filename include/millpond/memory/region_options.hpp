@@ -10,7 +10,7 @@ namespace millpond::memory {
 /// Whether a Region uses 2 MiB pages.
 enum class HugePages : std::uint8_t {
     none,     ///< Pages of the machine's base size; transparent huge pages are declined.
-    prefer,   ///< Reserved huge pages, else transparent ones, else base pages: RegionReport::shortfall tells.
+    prefer,   ///< Reserved huge pages, else transparent ones, else base pages: see RegionReport::shortfall.
     require,  ///< Reserved huge pages, else a RegionError that names the setting to change.
 };
 

@@ -23,7 +23,7 @@ public:
     /// A file that is already in memory; `name` is used as its path in errors.
     ItchFileReader(std::span<const std::byte> file, std::string name);
 
-    /// The next message, valid until the next call. False at the end and at damage, which error() then tells.
+    /// The next message, valid until the next call. False at the end and at damage, which error() then describes.
     [[nodiscard]] bool next(std::span<const std::byte>& message);
     /// The next messages, all valid until the next call: one, where there is a next one, and those behind it that are
     /// in the buffer already, so that their reader can look ahead. How many there are.

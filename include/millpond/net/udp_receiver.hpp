@@ -52,7 +52,7 @@ enum class Checksum : std::uint8_t {
 /// to `batch`: a lone datagram is handed on without a further look, a burst takes few system calls. So is a train.
 ///
 /// On AF_XDP a program of ours on the interface redirects the datagrams of this address, port, source and VLAN; all
-/// else goes on to the kernel, and so do fragments, which it does not reassemble. It leaves with the process. The
+/// else is passed to the kernel, and so are fragments, which it does not reassemble. It leaves with the process. The
 /// receive time is that of the poll, and the kernel's socket is there for its joins only. An interface carries one such
 /// receiver.
 class UdpReceiver {

@@ -28,7 +28,7 @@
 ///      96      32    zero
 ///     128       8    cursor           number of the newest complete entry, 0 before the first
 ///     136     120    zero
-///     256    128 x capacity           entries; number n = 1, 2, ... stands at index n & (capacity - 1)
+///     256    128 x capacity           entries; number n = 1, 2, ... is at index n & (capacity - 1)
 ///
 ///     entry:
 ///       0       8    sequence         2n - 1 while entry n is being written, 2n when it is complete

@@ -59,7 +59,7 @@ struct BroadcastAccount {
 /// A reader of a broadcast ring, one of any number. Writes nothing to the ring, so it may be mapped read-only.
 ///
 /// Threads: one thread a reader.
-/// Memory:  the ring's, which outlives the reader; none of its own beyond this object.
+/// Memory:  the ring's, which outlives the reader; none beyond this object.
 /// Source:  sequenced_words.hpp for the entry's protocol.
 template <class Step = NoStep>
 class BasicBroadcastReader {
@@ -68,7 +68,7 @@ public:
     BasicBroadcastReader(std::span<const std::byte> memory, std::uint32_t content, Step step = {});
 
     /// Copies the next entry to `into`, which is overwritten in part even when the outcome is not `message`. After a
-    /// lap the reader goes on an eighth of the ring behind the oldest entry, so that it is not lapped again at once.
+    /// lap the reader continues an eighth of the ring behind the oldest entry, so that it is not lapped again at once.
     [[nodiscard]] ReadOutcome try_read(BroadcastMessage& into) noexcept;
 
     /// try_read in two steps, for readers that know the payload's type by its kind: look at the next entry's head, then

@@ -21,7 +21,7 @@ namespace millpond::queue {
 /// All messages are made once, in the constructor, and destroyed with the channel; a claimed one is as its last user
 /// left it. A message moves from the producer (claim until publish) to the consumer (front until release) and back.
 ///
-/// The consumer tells the producer of freed slots every few releases, and whenever `front` finds nothing: until then up
+/// The consumer reports freed slots every few releases, and whenever `front` finds nothing: until then up
 /// to release_interval() - 1 released slots still count as taken.
 ///
 /// Threads: claim, claim_batch and publish on one thread; front, front_batch and release on one other.

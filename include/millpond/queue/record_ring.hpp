@@ -82,7 +82,7 @@ private:
         return mask_ + 1 - (position & mask_);
     }
 
-    /// Positions count on for ever; their place is modulo the ring's size. Lines of their own for each writing thread.
+    /// Positions only grow; their place is modulo the ring's size. Each writing thread has separate cache lines.
     struct Positions {
         alignas(kAlignment) std::atomic<std::uint64_t> tail{0};
         std::atomic<std::uint64_t> published{0};

@@ -35,7 +35,7 @@ static_assert(std::endian::native == std::endian::little, "shared layouts are li
 /// The number that a mark speaks of, whether complete or being written; 0 of 0.
 [[nodiscard]] constexpr std::uint64_t marked_number(std::uint64_t mark) noexcept { return (mark + 1) / 2; }
 
-/// Does nothing. A test gives writers and readers a step of its own instead and is called between any two accesses to
+/// Does nothing. A test gives writers and readers another step instead and is called between any two accesses to
 /// shared words.
 struct NoStep {
     void operator()() const noexcept {}

@@ -6,7 +6,7 @@ import { DROPPED, type Receiver } from "./receiver.js";
  * The messages of a template, for `for await`. At most `capacity` wait for the loop; beyond, the oldest are lost and counted.
  * Ends with `close`, with the end of the loop, with its signal, or with the system.
  *
- * Memory: an object a message, which is the loop's to keep.
+ * Memory: an object per message, which is the loop's to keep.
  */
 export class MessageStream<Body = unknown, Params extends string = string> implements AsyncIterableIterator<
   Observed<Body, unknown, Params>

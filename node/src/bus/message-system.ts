@@ -31,7 +31,7 @@ function refuseMore(of: string, path: string | Message): never {
  * and replies; observers watch.
  *
  * Threads: one.
- * Memory:  nothing a message where the handler is synchronous.
+ * Memory:  nothing per message where the handler is synchronous.
  *
  * @example
  * ```js

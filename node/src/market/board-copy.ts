@@ -43,9 +43,9 @@ class Records {
 }
 
 /**
- * What the board held when it was copied, and which entries of the ring it stands for.
+ * A copy of the board, and the entries of the ring that it includes.
  *
- * Memory: a quote and a status an instrument, a status a channel.
+ * Memory: a quote and a status per instrument, a status per channel.
  *
  * @internal
  */

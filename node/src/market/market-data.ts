@@ -69,7 +69,7 @@ export interface MarketAccount {
  * ring and a network address, the network is used while the ring cannot be read.
  *
  * Threads: one.
- * Memory:  a bounded buffer; an object an event, which MarketRing does without; events that wait for a queue of overflow `wait` in
+ * Memory:  a bounded buffer; an object per event, which MarketRing does without; events that wait for a queue of overflow `wait` in
  *          the system are not bounded.
  */
 export class MarketData implements AsyncIterable<MarketEvent> {

@@ -31,7 +31,7 @@ export type WriterState = "alive" | "silent" | "superseded" | "closed";
  * Reads a gateway's market ring in place, in shared memory of the same machine, without the writer's knowledge.
  *
  * Threads: one.
- * Memory:  the ring's pages, mapped read-only; the join copies the board; nothing an event, unless a 64-bit time is read.
+ * Memory:  the ring's pages, mapped read-only; the join copies the board; nothing per event, unless a 64-bit time is read.
  * Source:  docs/internals/market.md and docs/internals/queue.md: an entry is copied between two looks at its sequence. The order of plain reads
  *          is the processor's: x86-64.
  */

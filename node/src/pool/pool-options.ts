@@ -37,7 +37,7 @@ export interface MessagePoolOptions<T extends object, Body, Meta> {
   readonly clear?: (object: T) => void;
   /** When all `size` messages are lent out: `allocate` (default) makes plain ones, `refuse` throws PoolExhaustedError. */
   readonly overflow?: "allocate" | "refuse";
-  /** Never lends one object twice and keeps where each loan began: every stale use throws. Costs an allocation a message. */
+  /** Never lends one object twice and keeps where each loan began: every stale use throws. Costs an allocation per message. */
   readonly checked?: boolean;
   /** Keeps where a loan began once in so many loans of a slot (a power of two; 0, never). */
   readonly samplePlaces?: number;

@@ -96,7 +96,7 @@ export class Route {
   }
 }
 
-/** Stands for every template without parameters, so that messages of different ones need not be told apart. */
+/** Used for every template without parameters, so that their messages share one object. */
 export const NO_PARAMETERS = new Route("/");
 
 /** Offset of the end of the segment that begins at `start`. */

@@ -36,10 +36,10 @@ function firstHandle(): number {
 
 /**
  * Messages without objects: records of one layout in fixed slots of a buffer, lent by handle. A handle is a number that
- * is never used again, so a stale one is always found out.
+ * is never used again, so a stale one is always detected.
  *
  * Threads: acquire and release on one; the records where the buffer is.
- * Memory:  capacity * stride bytes and 16 a slot, taken once; nothing a message. A handle is above 2^32: it costs nothing
+ * Memory:  capacity * stride bytes and 16 per slot, taken once; nothing per message. A handle is above 2^32: it costs nothing
  *          where it is a local variable or lies in a Float64Array.
  *
  * @example

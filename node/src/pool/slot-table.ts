@@ -12,7 +12,7 @@ const blocks: number[] = [];
 /**
  * The object at each slot number, and what the stamps say about it: nothing is counted when a message is lent.
  *
- * Memory: a reference a slot; after `leaks` or `trim` an entry a slot.
+ * Memory: a reference per slot; after `leaks` or `trim` an entry per slot.
  *
  * @internal
  */

@@ -18,7 +18,7 @@ namespace millpond::feed {
 /// Maps the stock locates of an ITCH channel to instruments and their books, with the last published state.
 ///
 /// Threads: one.
-/// Memory:  128 KiB and 64 bytes a book, taken once in the constructor.
+/// Memory:  128 KiB and 64 bytes per book, taken once in the constructor.
 class ItchBooks {
 public:
     static constexpr std::uint16_t kNone = 0xFFFF;

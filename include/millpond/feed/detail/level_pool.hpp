@@ -32,7 +32,7 @@ struct LevelDirectory {
 /// Slots that are lent by index.
 ///
 /// Threads: one.
-/// Memory:  sizeof(T) + 4 bytes a slot, taken and touched once in the constructor, and in try_grow.
+/// Memory:  sizeof(T) + 4 bytes per slot, taken and touched once in the constructor, and in try_grow.
 template <class T>
 class LevelSlots {
 public:

@@ -16,7 +16,7 @@ namespace millpond::feed {
 /// generation in which it was updated.
 ///
 /// Threads: one.
-/// Memory:  72 bytes an instrument, taken once from `memory` in the constructor.
+/// Memory:  72 bytes per instrument, taken once from `memory` in the constructor.
 class TwoSidedQuotes {
 public:
     struct Side {

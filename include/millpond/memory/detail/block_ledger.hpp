@@ -24,7 +24,7 @@ void show(void* begin, std::size_t bytes, Content content) noexcept;
 ///
 /// Threads: any, for blocks that they own. Of two simultaneous releases the second is detected when the block is
 ///          acquired for the second time.
-/// Memory:  24 bytes a block in the pool's Region, 16 more after each block.
+/// Memory:  24 bytes per block in the pool's Region, 16 more after each block.
 class BlockLedger {
 public:
     struct Record {
