@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  type Message,
   MessageInUseError,
   MessagePool,
   MessageSystem,
@@ -98,6 +99,42 @@ test("a handler may change its message; a queue's and an observer's may not be c
   await sent;
   queued.body = 3;
   system.pool.release(queued);
+});
+
+test("an observer cannot change, send, emit or release what it sees, whatever the pool; it may forward and keep it", async () => {
+  for (const pool of [2_000, 2, 0]) {
+    const system = new MessageSystem({ pool });
+    const forwarded: unknown[] = [];
+    const seen: Message[] = [];
+    system.on("a/{x}", () => 0);
+    system.on("b", (message) => void forwarded.push(message.body));
+    system.subscribe("a/{x}", (observed) => {
+      const message = observed as Message;
+      for (const forbidden of [
+        () => (message.body = 2),
+        () => (message.meta = 2),
+        () => system.send(message),
+        () => system.emit(message),
+        () => system.pool.release(message),
+        () => message[Symbol.dispose](),
+      ]) {
+        assert.throws(forbidden, MessageInUseError);
+      }
+      system.forward(message, "b");
+      seen.push(observed.keep() as Message);
+    });
+    for (const body of ["one", "two"]) assert.equal(system.send("a/1", body), 0);
+    await turn();
+    assert.deepEqual(forwarded, ["one", "two"]);
+    assert.deepEqual(
+      seen.map((message) => [message.body, message.param("x")]),
+      [
+        ["one", "1"],
+        ["two", "1"],
+      ],
+    );
+    assert.deepEqual([system.stats().receivers.at(-1)!.failed, system.pool.stats().inUse], [0, 0]);
+  }
 });
 
 test("once is one message: a refused one leaves the handler, and of two places one is used", async () => {
