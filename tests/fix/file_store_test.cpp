@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -542,6 +543,47 @@ TEST_F(FileStoreTest, TheRecordedStoresAreReadAndContinued) {
         EXPECT_EQ(store.retrieve(200), order(200));
         EXPECT_EQ(store.standing(), standing);
     }
+}
+
+/// A store finds most of them out from its records, so that one at another place would not be noticed.
+TEST_F(FileStoreTest, TheFieldsOfTheRecordedHeadersAreInTheirPlaces) {
+    const auto check = [](const char* file, auto&& expect) {
+        alignas(StoreHeader) std::array<char, kStoreHeaderBytes> bytes{};
+        ASSERT_TRUE(
+            std::ifstream(std::filesystem::path{MILLPOND_STORE_OF_PAIR} / file).read(bytes.data(), bytes.size()));
+        const auto& header = *reinterpret_cast<const StoreHeader*>(bytes.data());
+        EXPECT_EQ(header.magic, kStoreMagic);
+        EXPECT_EQ(header.version, 3U);
+        EXPECT_EQ(header.header_bytes, kStoreHeaderBytes);
+        EXPECT_EQ(header.slots, 64U);
+        EXPECT_EQ(header.data_bytes, 4'096U);
+        EXPECT_EQ(header.creation_utc_ns, 42);
+        EXPECT_EQ(header.claimed_end, 12'288U);
+        EXPECT_EQ(header.identity_bytes, 0U);
+        expect(header);
+    };
+    check("session.store", [](const StoreHeader& newest) {
+        EXPECT_EQ(newest.epoch, 3U);
+        EXPECT_EQ(newest.generation, 5U);
+        EXPECT_EQ(newest.next_sender, 84U);
+        EXPECT_EQ(newest.sealed_messages, 0U);
+        EXPECT_EQ(newest.next_target, 12U);
+        EXPECT_EQ(newest.role, static_cast<std::uint64_t>(StoreRole::promoted));
+        EXPECT_EQ(newest.epoch_first, 90U);
+        EXPECT_EQ(newest.superseded_by, 2U);
+        EXPECT_EQ(newest.replica_next, 95U);
+        EXPECT_EQ(newest.lineage, 0x0123'4567'89AB'CDEFU);
+        EXPECT_EQ(newest.copied_epoch, 1U);
+    });
+    check("session.store.1", [](const StoreHeader& left) {
+        EXPECT_EQ(left.generation, 2U);
+        EXPECT_EQ(left.next_sender, 24U);
+        EXPECT_EQ(left.sealed_first, 24U);
+        EXPECT_EQ(left.sealed_next, 46U);
+        EXPECT_EQ(left.sealed_messages, 22U);
+        EXPECT_EQ(left.sealed_end, 12'112U);
+        EXPECT_EQ(left.next_target, 1U);
+    });
 }
 
 /// What `recorded` of layout 2 holds: orders 1 to 100, of which the newest found room.

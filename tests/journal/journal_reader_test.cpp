@@ -1,6 +1,7 @@
 #include <millpond/journal/journal_reader.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -95,6 +96,38 @@ TEST_F(JournalReaderTest, TheRecordedSegmentIsReadAsItWasWritten) {
                                                {"MSFT", {4'150'800, 1'500, 1'795'404'483'542'032'773}}};
     EXPECT_EQ(last.size(), expected.size());
     for (const auto& [symbol, found] : last) EXPECT_TRUE(found == expected.at(symbol)) << symbol;
+}
+
+/// Reading does without many of them, so that one at another place would not be noticed.
+TEST_F(JournalReaderTest, TheFieldsOfTheRecordedSegmentsHeaderAreInTheirPlaces) {
+    std::filesystem::create_directories(folder_);
+    const auto file = (folder_ / "0000000001.mpj").string();
+    ASSERT_EQ(std::system(("gzip -dc '" MILLPOND_SEGMENT_V3 "' > '" + file + "'").c_str()),
+              0);  // NOLINT(concurrency-mt-unsafe)
+    alignas(64) std::array<char, kHeaderBytes + sizeof(IndexEntry)> bytes{};
+    ASSERT_TRUE(std::ifstream(file).read(bytes.data(), bytes.size()));
+    const auto& header = *reinterpret_cast<const SegmentHeader*>(bytes.data());
+    EXPECT_EQ(header.magic, kMagic);
+    EXPECT_EQ(header.layout_version, 3U);
+    EXPECT_EQ(header.header_bytes, kHeaderBytes);
+    EXPECT_EQ(header.segment_bytes, 1'048'576U);
+    EXPECT_EQ(header.first_record, 1U);
+    EXPECT_EQ(header.begun_utc_ns, 1'795'404'483'501'700'252);
+    EXPECT_EQ(header.epoch, 1'795'404'483'359'069'344U);
+    EXPECT_EQ(header.ring.view(), "py20gold");
+    EXPECT_EQ(header.session, 1U);
+    EXPECT_EQ(header.identity_crc, 3'875'511'457U);
+    EXPECT_EQ(header.last_name, 15'845'890'365'207'872'702U);
+    EXPECT_EQ(header.next_record, 138U);
+    EXPECT_EQ(header.last_ring, 200U);
+    EXPECT_EQ(header.newest_utc_ns, 1'795'404'483'542'032'773U);
+    EXPECT_EQ(header.end, 20'128U);
+    EXPECT_EQ(header.end_crc, 1'456'167'978U);
+    const auto& index = *reinterpret_cast<const IndexEntry*>(bytes.data() + kHeaderBytes);
+    EXPECT_EQ(index.record, 1U);
+    EXPECT_EQ(index.place, 4'486'536'095'965'650'944U);
+    EXPECT_EQ(index.ring, 0U);
+    EXPECT_EQ(index.newest_utc_ns, 0U);
 }
 
 TEST_F(JournalReaderTest, RecordsComeAsSoonAsTheyAreAppended) {

@@ -4,11 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 
+#include <millpond/market/board_layout.hpp>
 #include <millpond/market/ring_name.hpp>
 #include <millpond/market/ring_reader.hpp>
+#include <millpond/queue/broadcast_layout.hpp>
 
 #include "tests/market/ring_fixture.hpp"
 
@@ -92,6 +95,31 @@ TEST_F(GoldenRing, TheRingsEntriesLeadToTheSameQuotes) {
     EXPECT_EQ(reader.account().delivered, 63U);
     EXPECT_EQ(reader.newest(), published);
     expect_latest(reader, seen);
+}
+
+TEST_F(GoldenRing, TheFieldsOfItsHeadersAreInTheirPlaces) {
+    alignas(64) std::array<char, 12'288> bytes{};
+    ASSERT_TRUE(std::ifstream(MILLPOND_GOLDEN_RING).read(bytes.data(), bytes.size()));
+    const auto& ring = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
+    EXPECT_EQ(ring.magic, queue::kBroadcastMagic);
+    EXPECT_EQ(ring.layout_version, 1U);
+    EXPECT_EQ(ring.content, 1U);
+    EXPECT_EQ(ring.capacity, 64U);
+    EXPECT_EQ(ring.entry_bytes, 128U);
+    EXPECT_EQ(ring.entries_offset, 256U);
+    EXPECT_EQ(ring.epoch, 1'795'404'483'359'069'344U);
+    EXPECT_EQ(ring.state, static_cast<std::uint64_t>(queue::BroadcastState::open));
+    EXPECT_EQ(ring.heartbeat_utc_ns, 1'795'404'484'572'671'437U);
+    EXPECT_EQ(ring.writer_pid, 16'688U);
+    EXPECT_EQ(ring.writer_starts, 1U);
+    EXPECT_EQ(ring.cursor, 200U);
+    const auto& board = *reinterpret_cast<const BoardHeader*>(bytes.data() + board_offset(64));
+    EXPECT_EQ(board.magic, kBoardMagic);
+    EXPECT_EQ(board.layout_version, 2U);
+    EXPECT_EQ(board.slot_bytes, 192U);
+    EXPECT_EQ(board.slots, 16U);
+    EXPECT_EQ(board.channels, 1U);
+    EXPECT_EQ(board.named, 5U);
 }
 
 }  // namespace
