@@ -98,6 +98,19 @@ def test_a_line_of_another_log_keeps_what_follows_a_damaged_message(tmp_path: Pa
     assert scanned.report.errors[0].startswith(f"'{path}', line 1 at byte 0: ")
 
 
+def test_many_sessions_with_messages_without_an_end_are_counted(tmp_path: Path) -> None:
+    """More than wait at the same time."""
+    half = message("D", 1)[:30]
+    path = tmp_path / "raw.log"
+    lines = [line_of(each, half, f"FIX.4.4:A->{each}") for each in range(12_000)]
+    path.write_bytes(b"".join([*lines, raw(message("D", 2))]))
+    scanned = fix.scan(path)
+    assert [row["seq_num"] for row in rows_of(scanned)] == [2]
+    assert scanned.report.counts["faulty"] == 12_000
+    ends = [error.rpartition(": ")[2] for error in scanned.report.errors]
+    assert ends == ["too many messages without an end"] * 100
+
+
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 2**32), st.integers(1, 10), st.booleans())
 def test_flipped_bits_cost_only_the_messages_of_their_lines(
