@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <span>
 #include <string>
 
 #include <millpond/market/board_layout.hpp>
@@ -120,6 +122,77 @@ TEST_F(GoldenRing, TheFieldsOfItsHeadersAreInTheirPlaces) {
     EXPECT_EQ(board.slots, 16U);
     EXPECT_EQ(board.channels, 1U);
     EXPECT_EQ(board.named, 5U);
+}
+
+/// The first event of the bytes, which are then without it.
+template <class Event>
+Event taken(std::span<const char>& bytes) {
+    Event event;
+    std::memcpy(&event, bytes.data(), sizeof event);
+    bytes = bytes.subspan(sizeof event);
+    return event;
+}
+
+TEST(GoldenEvents, EachFieldIsInItsPlace) {
+    constexpr std::int64_t kTime = 1'700'000'000'000'000'000;
+    std::array<char, 72 + 64 + 48 + 40 + 32 + 48> recorded{};
+    const auto file = std::filesystem::path{MILLPOND_GOLDEN_RING}.parent_path() / "events";
+    ASSERT_TRUE(std::ifstream(file).read(recorded.data(), recorded.size()));
+    std::span<const char> bytes{recorded};
+    const auto quote = taken<feed::Quote>(bytes);
+    EXPECT_EQ(quote.instrument, 7U);
+    EXPECT_EQ(quote.channel, 3U);
+    EXPECT_EQ(quote.flags, feed::kIncomplete | feed::kNotFirm);
+    EXPECT_EQ(quote.bid_price, -1'000'100);
+    EXPECT_EQ(quote.ask_price, 2'000'300);
+    EXPECT_EQ(quote.bid_size, 400U);
+    EXPECT_EQ(quote.ask_size, 500U);
+    EXPECT_EQ(quote.exchange_utc_ns, kTime + 6);
+    EXPECT_EQ(quote.receive_utc_ns, kTime + 7);
+    EXPECT_EQ(quote.receive_ticks, 8U);
+    EXPECT_EQ(quote.feed_sequence, 9U);
+    const auto trade = taken<feed::Trade>(bytes);
+    EXPECT_EQ(trade.instrument, 17U);
+    EXPECT_EQ(trade.channel, 13U);
+    EXPECT_EQ(trade.flags, feed::kIncomplete);
+    EXPECT_EQ(trade.price, 1'000'100);
+    EXPECT_EQ(trade.size, 200U);
+    EXPECT_EQ(trade.trade_id, 300U);
+    EXPECT_EQ(trade.exchange_utc_ns, kTime + 14);
+    EXPECT_EQ(trade.receive_utc_ns, kTime + 15);
+    EXPECT_EQ(trade.receive_ticks, 16U);
+    EXPECT_EQ(trade.feed_sequence, 18U);
+    const auto status = taken<feed::Status>(bytes);
+    EXPECT_EQ(status.instrument, 27U);
+    EXPECT_EQ(status.channel, 23U);
+    EXPECT_EQ(status.state, feed::TradingState::halted);
+    EXPECT_EQ(status.reason.view(), "T1");
+    EXPECT_EQ(status.exchange_utc_ns, kTime + 24);
+    EXPECT_EQ(status.receive_utc_ns, kTime + 25);
+    EXPECT_EQ(status.receive_ticks, 26U);
+    EXPECT_EQ(status.feed_sequence, 28U);
+    const auto gap = taken<feed::Gap>(bytes);
+    EXPECT_EQ(gap.channel, 33U);
+    EXPECT_EQ(gap.reason, feed::GapReason::silence);
+    EXPECT_EQ(gap.first, 100U);
+    EXPECT_EQ(gap.last, 200U);
+    EXPECT_EQ(gap.receive_utc_ns, kTime + 35);
+    EXPECT_EQ(gap.receive_ticks, 36U);
+    const auto clear = taken<feed::Clear>(bytes);
+    EXPECT_EQ(clear.instrument, 47U);
+    EXPECT_EQ(clear.channel, 43U);
+    EXPECT_EQ(clear.reason, feed::ClearReason::sender_request);
+    EXPECT_EQ(clear.receive_utc_ns, kTime + 45);
+    EXPECT_EQ(clear.receive_ticks, 46U);
+    const auto broken = taken<feed::TradeBreak>(bytes);
+    EXPECT_EQ(broken.instrument, 57U);
+    EXPECT_EQ(broken.channel, 53U);
+    EXPECT_EQ(broken.trade_id, 300U);
+    EXPECT_EQ(broken.exchange_utc_ns, kTime + 54);
+    EXPECT_EQ(broken.receive_utc_ns, kTime + 55);
+    EXPECT_EQ(broken.receive_ticks, 56U);
+    EXPECT_EQ(broken.feed_sequence, 58U);
+    EXPECT_TRUE(bytes.empty());
 }
 
 }  // namespace
