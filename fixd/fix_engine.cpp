@@ -48,14 +48,17 @@ std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const Eng
     return changed;
 }
 
-/// The folders of stores that have their places from `state`.
-void make_state_folders(const EngineConfig& config) {
-    if (config.state.empty()) return;
+/// The folders of the stores and of the raw log.
+void make_folders(const EngineConfig& config) {
+    const auto make = [&](const std::filesystem::path& folder) {
+        if (!folder.empty() && !std::filesystem::exists(folder)) core::create_folders(folder, config.file_mode);
+    };
     for (const auto& settings : config.sessions) {
-        if (!settings.store.starts_with(config.state + "/")) continue;
+        if (is_in_memory(settings)) continue;
         const std::filesystem::path store{settings.store};
-        core::create_folders(is_template(settings) ? store : store.parent_path(), config.file_mode);
+        make(is_template(settings) ? store : store.parent_path());
     }
+    make(std::filesystem::path{config.raw_log}.parent_path());
 }
 
 }  // namespace
@@ -70,10 +73,10 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
     if (!config.raw_log.empty() && config.raw_log_compress && !net::can_pack()) {
         log.say(service::Severity::warning, "raw log.compress", "raw logs are not compressed: this build has no zstd");
     }
+    make_folders(config);
     add_threads(config, log);
     std::ranges::move(authenticator_.add_metrics(registry_), std::back_inserter(registrations_));
     say_users(config);
-    make_state_folders(config);
     if (config.standby) open_standby(*config.standby);
     sessions_ = std::make_unique<SessionSet>(
         SessionSet::Options{.threads = io_,
@@ -320,7 +323,7 @@ service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     for (auto& session : next.sessions) session.file_mode = config_.file_mode;
     for (auto& copy : next.drop_copies) copy.file_mode = config_.file_mode;
     say_users(next);
-    make_state_folders(next);
+    make_folders(next);
     {
         const std::lock_guard guard{change_lock_};
         sessions_->replace(next, result);

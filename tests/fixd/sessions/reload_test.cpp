@@ -254,17 +254,32 @@ TEST_F(FixReload, SessionsByTemplateGoWithTheirTemplate) {
     EXPECT_EQ(house.counts().logons.load(), logons);
 }
 
-TEST_F(FixReload, ATemplateWhoseFolderIsMissingIsRefused) {
-    const auto missing = kListen + waits_for("*", "store = '" + path("missing") + "'\n");
-    const auto expected = "'HOUSE' to '*': key 'store': expected a folder, found '" + path("missing") + "'";
+TEST_F(FixReload, ATemplateWhoseStoreIsNoFolderIsRefused) {
+    std::ofstream{path("file")} << "other";
+    const auto wrong = kListen + waits_for("*", "store = '" + path("file") + "'\n");
+    const auto expected = "'HOUSE' to '*': key 'store': expected a folder, found '" + path("file") + "'";
     try {
-        RunningEngine{missing};
+        RunningEngine{wrong};
         FAIL() << "each Logon would be refused";
     } catch (const settings::ConfigError& error) {
         EXPECT_THAT(error.what(), HasSubstr(expected));
     }
     RunningEngine house{kListen + waits_for("A")};
-    EXPECT_THROW(static_cast<void>(house.reload(missing)), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(house.reload(wrong)), settings::ConfigError);
+}
+
+TEST_F(FixReload, MissingFoldersOfStoresAndOfTheRawLogAreCreated) {
+    const auto stores = [&](const std::string& folder) {
+        return waits_for("A", "store = '" + path(folder + "/one/a.store") + "'\n") +
+               waits_for("*", "store = '" + path(folder + "/any") + "'\n");
+    };
+    RunningEngine house{"raw_log = '" + path("log/raw.log") + "'\n" + kListen + stores("first")};
+    EXPECT_TRUE(std::filesystem::exists(path("log/raw.log")));
+    EXPECT_TRUE(std::filesystem::is_directory(path("first/one")));
+    EXPECT_TRUE(std::filesystem::is_directory(path("first/any")));
+    static_cast<void>(house.reload("raw_log = '" + path("log/raw.log") + "'\n" + kListen + stores("second")));
+    EXPECT_TRUE(std::filesystem::is_directory(path("second/one")));
+    EXPECT_TRUE(std::filesystem::is_directory(path("second/any")));
 }
 
 TEST_F(FixReload, ASessionOfItsOwnTakesThePlaceOfOneByTemplate) {
