@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -16,37 +15,34 @@
 
 #include "fixd/engine_config.hpp"
 #include "fixd/quickfix/quickfix_keys.hpp"
+#include "fixd/quickfix/quickfix_schedule.hpp"
 #include "fixd/quickfix/quickfix_settings.hpp"
+#include "fixd/quickfix/section_reader.hpp"
+#include "fixd/sessions/store_place.hpp"
 #include "service/settings/value.hpp"
 
 namespace millpond::fixd {
 namespace {
 
 using quickfix::Entry;
+using quickfix::host_and_port;
 using quickfix::Section;
+using quickfix::toml_line;
+using quickfix::toml_text;
 using settings::ConfigError;
 
-/// As a TOML string.
-std::string toml_text(std::string_view text) {
-    std::string out{'"'};
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-    }
-    return out + '"';
-}
-
-std::string lower(std::string_view text) {
-    std::string out{text};
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
+/// An [[acceptor]] and the keys of its TLS.
+struct Acceptor {
+    std::string listen;
+    std::string name;
+    std::string tls{};
+};
 
 /// The tables of one session, and of the acceptor that it needs.
 class SessionImport {
 public:
     SessionImport(const Section& section, std::string_view file, QuickfixImport& result)
-        : section_(section), file_(file), result_(result) {}
+        : section_(section), result_(result), reader_(section, file, result.left_out) {}
 
     /// What makes it another session than others here.
     [[nodiscard]] std::string ids() const {
@@ -69,108 +65,103 @@ public:
         return true;
     }
 
-    /// acceptors: by name, the lines of those that earlier sessions need; gets this one's.
-    std::string tables(std::map<std::string, std::string>& acceptors) {
+    /// acceptors: those that earlier sessions need; gets this one's.
+    std::string tables(std::vector<Acceptor>& acceptors) {
+        repeated();
         identity();
-        if (is_initiator()) {
+        const bool connects = is_initiator();
+        if (connects) {
             connect();
         } else {
             listen(acceptors);
         }
-        schedule();
+        skip_other_side(connects);
+        lines_ += quickfix::schedule_of(reader_);
         store();
         dictionaries();
+        checks();
         time_precision();
         latency();
-        static_cast<void>(take("FileLogPath"));
+        static_cast<void>(reader_.take("FileLogPath"));
         for (const auto& plain : quickfix::kPlainKeys) {
             const auto* entry = section_.find(plain.quickfix);
-            if (entry != nullptr && taken_.insert(entry).second) write(plain, *entry);
+            if (entry != nullptr && !reader_.is_taken(*entry)) write(plain, *reader_.take(plain.quickfix));
         }
         for (const auto* const key : {"AcceptorTemplate", "DynamicSession"}) {
             const auto* entry = section_.find(key);
-            if (entry == nullptr || target_ == "*" || !yes(*entry)) continue;
-            taken_.insert(entry);
-            leave_out(*entry, "a session is a template where its target is *, and this one has another");
+            if (entry == nullptr || target_ == "*" || !reader_.yes(*entry)) continue;
+            reader_.skip(key);
+            reader_.leave_out(*entry, "a session is a template where its target is *, and this one has another");
         }
         for (const auto& entry : section_.entries()) {
-            if (!taken_.contains(&entry)) leave_out(entry);
+            if (!reader_.is_taken(entry)) leave_out(entry);
         }
         return "\n[[session]]\n" + lines_ + (header_.empty() ? "" : "\n[session.header]\n" + header_);
     }
 
 private:
-    const Entry* take(std::string_view key) {
-        const auto* entry = section_.find(key);
-        if (entry != nullptr) taken_.insert(entry);
-        return entry;
-    }
-    [[noreturn]] void fail(std::size_t line, std::string_view what) const {
-        throw ConfigError(fmt::format("{}:{}: {}", file_, line, what));
-    }
-    const Entry& need(std::string_view key) {
-        const auto* entry = take(key);
-        if (entry == nullptr) fail(section_.line(), fmt::format("the session has no {}", key));
-        return *entry;
-    }
-    void add(std::string_view key, std::string_view value) { lines_ += fmt::format("{} = {}\n", key, value); }
-    void leave_out(const Entry& entry, std::string_view reason) {
-        const auto is_there = [&](const LeftOut& one) { return one.line == entry.line && one.key == entry.key; };
-        if (std::ranges::any_of(result_.left_out, is_there)) return;
-        result_.left_out.push_back({entry.line, entry.key, std::string{reason}});
-    }
+    void add(std::string_view key, std::string_view value) { lines_ += toml_line(key, value); }
     void leave_out(const Entry& entry) {
         for (const auto& [key, usual, reason] : quickfix::kWithoutCounterpart) {
             if (!quickfix::same_key(key, entry.key)) continue;
-            if (usual.empty() || !quickfix::same_key(usual, entry.value)) leave_out(entry, reason);
+            if (usual.empty() || !quickfix::same_key(usual, entry.value)) reader_.leave_out(entry, reason);
             return;
         }
-        leave_out(entry, "not a known QuickFIX setting; your own code may read it");
-    }
-    [[nodiscard]] std::uint64_t number(const Entry& entry) const {
-        const auto value = quickfix::number_of(entry.value);
-        if (!value) fail(entry.line, fmt::format("{} expects a number, found '{}'", entry.key, entry.value));
-        return *value;
-    }
-    [[nodiscard]] bool yes(const Entry& entry) const {
-        if (quickfix::same_key(entry.value, "Y")) return true;
-        if (!quickfix::same_key(entry.value, "N")) {
-            fail(entry.line, fmt::format("{} expects Y or N, found '{}'", entry.key, entry.value));
+        for (const auto& [prefix, reason] : quickfix::kFamilies) {
+            if (quickfix::same_key(std::string_view{entry.key}.substr(0, prefix.size()), prefix)) {
+                return reader_.leave_out(entry, reason);
+            }
         }
-        return false;
+        reader_.leave_out(entry, "not a known QuickFIX setting; your own code may read it");
+    }
+    /// A file with both kinds of sessions has settings of both in [DEFAULT].
+    void skip_other_side(bool connects) {
+        using Keys = std::span<const std::string_view>;
+        for (const auto key : connects ? Keys{quickfix::kOfAcceptors} : Keys{quickfix::kOfInitiators}) {
+            reader_.skip(key);
+        }
+        for (const auto& entry : section_.entries()) {
+            if (is_further_host(entry) && !connects) reader_.skip(entry.key);
+        }
+    }
+    void repeated() {
+        for (const auto& entry : section_.repeated()) {
+            reader_.leave_out(entry, "the same section has the key again, and its last value counts");
+        }
     }
 
     void write(const quickfix::PlainKey& plain, const Entry& entry) {
         if (!written_.insert(plain.ours).second) {
-            return leave_out(entry, fmt::format("'{}' gets its value from another setting", plain.ours));
+            return reader_.leave_out(entry, fmt::format("'{}' gets its value from another setting", plain.ours));
         }
         switch (plain.kind) {
             case quickfix::Kind::text: return add(plain.ours, toml_text(entry.value));
-            case quickfix::Kind::number: return add(plain.ours, fmt::format("{}", number(entry)));
-            case quickfix::Kind::yes_no: return add(plain.ours, yes(entry) ? "true" : "false");
-            case quickfix::Kind::header:
-                header_ += fmt::format("{} = {}\n", plain.ours, toml_text(entry.value));
-                return;
+            case quickfix::Kind::address: return add(plain.ours, toml_text(reader_.address(entry)));
+            case quickfix::Kind::number:
+                return add(plain.ours, fmt::format("{}", reader_.nearest(entry, plain.least, plain.most)));
+            case quickfix::Kind::yes_no: return add(plain.ours, reader_.yes(entry) ? "true" : "false");
+            case quickfix::Kind::no_yes: return add(plain.ours, reader_.yes(entry) ? "false" : "true");
+            case quickfix::Kind::header: header_ += toml_line(plain.ours, toml_text(entry.value)); return;
         }
     }
 
     void identity() {
-        const auto& begin = need("BeginString");
+        const auto& begin = reader_.need("BeginString");
         std::string version = begin.value;
         if (version == "FIXT.1.1") {
-            const auto* application = take("DefaultApplVerID");
+            const auto* application = reader_.take("DefaultApplVerID");
             version = application == nullptr ? "FIX.5.0SP2" : application_version(application->value);
             if (!version.starts_with("FIX.5.0") && version != "FIX.Latest") {
-                fail(application->line, fmt::format("DefaultApplVerID '{}': over FIXT.1.1 there are FIX.5.0, "
-                                                    "FIX.5.0SP1, FIX.5.0SP2 and FIX.Latest",
-                                                    version));
+                reader_.fail(application->line, fmt::format("DefaultApplVerID '{}': over FIXT.1.1 there are FIX.5.0, "
+                                                            "FIX.5.0SP1, FIX.5.0SP2 and FIX.Latest",
+                                                            version));
             }
             is_on_fixt_ = true;
         }
         version_ = version;
         add("version", toml_text(version));
-        sender_ = need("SenderCompID").value;
-        target_ = need("TargetCompID").value;
+        sender_ = reader_.need("SenderCompID").value;
+        target_ = reader_.need("TargetCompID").value;
         add("sender", toml_text(sender_));
         add("target", toml_text(target_));
     }
@@ -184,159 +175,181 @@ private:
     }
 
     [[nodiscard]] bool is_initiator() {
-        const auto& type = need("ConnectionType");
+        const auto& type = reader_.need("ConnectionType");
         if (quickfix::same_key(type.value, "initiator")) return true;
         if (quickfix::same_key(type.value, "acceptor")) return false;
-        fail(type.line, fmt::format("ConnectionType expects initiator or acceptor, found '{}'", type.value));
+        reader_.fail(type.line, fmt::format("ConnectionType expects initiator or acceptor, found '{}'", type.value));
     }
 
     void connect() {
+        hosts();
+        if (const auto* pause = reader_.take("ReconnectInterval")) reconnect(*pause);
+        if (const auto* proxy = reader_.take("ProxyType")) {
+            const bool is_http = quickfix::same_key(proxy->value, "http");
+            if (!is_http && !quickfix::same_key(proxy->value, "socks")) {
+                reader_.fail(proxy->line, fmt::format("ProxyType expects http or socks, found '{}'", proxy->value));
+            }
+            const auto& host = reader_.need("ProxyHost").value;
+            add("proxy", toml_text(fmt::format("{}://{}", is_http ? "http" : "socks5",
+                                               host_and_port(host, reader_.port(reader_.need("ProxyPort"))))));
+        } else {
+            for (const auto* const key : {"ProxyHost", "ProxyPort", "ProxyUser", "ProxyPassword"}) reader_.skip(key);
+        }
+        const auto* ssl = reader_.take("SocketUseSSL");
+        const auto* certificate = tls_certificate("ClientCertificateFile", "ClientCertificateKeyFile", lines_);
+        const auto* authorities = tls_authorities(lines_);
+        if ((ssl != nullptr && reader_.yes(*ssl)) || certificate != nullptr || authorities != nullptr) {
+            add("tls", "true");
+        }
+        if (certificate != nullptr && !has_authorities()) {
+            reader_.leave_out(*certificate,
+                              "QuickFIX verifies the server's certificate only with CertificationAuthoritiesFile. Here "
+                              "the authorities of the system verify it: set tls_authorities, or tls_verify = false");
+        }
+    }
+    void hosts() {
         std::string hosts;
         for (int n = 0;; ++n) {
             const auto suffix = n == 0 ? std::string{} : std::to_string(n);
-            const auto* host = take("SocketConnectHost" + suffix);
+            const auto* host = reader_.take("SocketConnectHost" + suffix);
             if (host == nullptr && n > 0) break;
             if (host == nullptr) continue;  // some files begin with 1
-            const auto& port = need("SocketConnectPort" + suffix);
-            const bool is_six = host->value.find(':') != std::string::npos;
-            hosts += fmt::format(
-                "{}{}", hosts.empty() ? "" : ", ",
-                toml_text(fmt::format("{}:{}", is_six ? '[' + host->value + ']' : host->value, number(port))));
+            const auto port = reader_.port(reader_.need("SocketConnectPort" + suffix));
+            hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", toml_text(host_and_port(host->value, port)));
         }
-        if (hosts.empty()) fail(section_.line(), "the session has no SocketConnectHost");
+        if (hosts.empty()) reader_.fail(section_.line(), "the session has no SocketConnectHost");
         add("hosts", "[" + hosts + "]");
-        if (const auto* pause = take("ReconnectInterval")) {
-            // QuickFIX always waits the same time; here the pause doubles up to the longest.
-            const auto milliseconds = fmt::format("{}", std::max<std::uint64_t>(number(*pause), 1) * 1'000);
-            add("reconnect_ms", milliseconds);
-            add("reconnect_longest_ms", milliseconds);
+        for (const auto& entry : section_.entries()) {
+            if (!is_further_host(entry) || reader_.is_taken(entry)) continue;
+            reader_.skip(entry.key);
+            reader_.leave_out(entry, "QuickFIX uses such hosts up to the first number that is missing");
         }
-        if (const auto* proxy = take("ProxyType")) {
-            const bool is_http = quickfix::same_key(proxy->value, "http");
-            if (!is_http && !quickfix::same_key(proxy->value, "socks")) {
-                fail(proxy->line, fmt::format("ProxyType expects http or socks, found '{}'", proxy->value));
-            }
-            const auto& host = need("ProxyHost").value;
-            add("proxy",
-                toml_text(fmt::format("{}://{}:{}", is_http ? "http" : "socks5", host, number(need("ProxyPort")))));
+    }
+    static bool is_further_host(const Entry& entry) {
+        return quickfix::is_numbered(entry.key, "SocketConnectHost") ||
+               quickfix::is_numbered(entry.key, "SocketConnectPort");
+    }
+    /// "30", or "3x10;60" with QuickFIX/J: 10 seconds three times, then always 60.
+    void reconnect(const Entry& pause) {
+        std::vector<Entry> pauses;
+        for (const auto& part : quickfix::split(pause.value, ';')) {
+            const auto times = part.find_first_of("x*");
+            pauses.push_back({pause.line, pause.key, times == std::string::npos ? part : part.substr(times + 1)});
         }
-        const auto* ssl = take("SocketUseSSL");
-        bool tls = ssl != nullptr && yes(*ssl);
-        tls |= tls_files("ClientCertificateFile", "ClientCertificateKeyFile", lines_);
-        if (tls) add("tls", "true");
+        constexpr std::uint64_t kLongestSeconds = 3'600;
+        const auto milliseconds = [&](const Entry& one) { return reader_.nearest(one, 1, kLongestSeconds) * 1'000; };
+        // QuickFIX waits for these times; here the pause doubles up to the longest.
+        const auto first = milliseconds(pauses.front());
+        const auto last = std::max(first, milliseconds(pauses.back()));
+        add("reconnect_ms", fmt::format("{}", first));
+        add("reconnect_longest_ms", fmt::format("{}", last));
+        if (pauses.size() > 1) reader_.leave_out(pause, "the pause doubles from its first to its last value");
     }
 
-    void listen(std::map<std::string, std::string>& acceptors) {
-        const auto port = number(need("SocketAcceptPort"));
-        const auto* address = take("SocketAcceptAddress");
-        if (address == nullptr) address = take("SocketAcceptHost");
-        const auto name = fmt::format("port {}", port);
-        auto table =
-            fmt::format("\n[[acceptor]]\nname = {}\nlisten = {}\n", toml_text(name),
-                        toml_text(fmt::format("{}:{}", address == nullptr ? "0.0.0.0" : address->value, port)));
-        const bool has_tls = tls_files("ServerCertificateFile", "ServerCertificateKeyFile", table);
-        if (const auto* ssl = take("SocketUseSSL"); ssl != nullptr && yes(*ssl) && !has_tls) {
-            leave_out(*ssl,
-                      "the [[acceptor]] has no certificate, so it would listen WITHOUT TLS: set tls_certificate and "
-                      "tls_key to PEM files of its key store");
+    void listen(std::vector<Acceptor>& acceptors) {
+        const auto port = reader_.port(reader_.need("SocketAcceptPort"));
+        const auto* address = reader_.take("SocketAcceptAddress");
+        if (address == nullptr) address = reader_.take("SocketAcceptHost");
+        Acceptor own{.listen = host_and_port(address == nullptr ? "0.0.0.0" : reader_.address(*address), port),
+                     .name = fmt::format("port {}", port)};
+        const bool has_tls = tls_certificate("ServerCertificateFile", "ServerCertificateKeyFile", own.tls) != nullptr;
+        const auto* authorities = tls_authorities(own.tls);
+        const auto* ssl = reader_.take("SocketUseSSL");
+        if (const auto* asks = ssl != nullptr && reader_.yes(*ssl) ? ssl : authorities; asks != nullptr && !has_tls) {
+            reader_.leave_out(
+                *asks,
+                "the [[acceptor]] has no certificate, so it would listen WITHOUT TLS: set tls_certificate and "
+                "tls_key to PEM files of its key store");
         }
-        if (const auto* level = take("CertificateVerifyLevel")) {
-            table += fmt::format("tls_verify = {}\n", number(*level) != 0);
+        const auto* level = reader_.take("CertificateVerifyLevel");
+        if (has_tls) own.tls += toml_line("tls_verify", requires_certificates(level) ? "true" : "false");
+        const auto same = std::ranges::find(acceptors, own.listen, &Acceptor::listen);
+        if (same == acceptors.end()) {
+            // The port is enough as a name unless the file has it at several addresses.
+            if (std::ranges::find(acceptors, own.name, &Acceptor::name) != acceptors.end()) own.name = own.listen;
+            acceptors.push_back(own);
+        } else if (same->tls != own.tls) {
+            reader_.fail(section_.line(), fmt::format("the sessions of SocketAcceptPort {} differ in TLS", port));
+        } else {
+            own.name = same->name;
         }
-        if (const auto* allowed = take("AllowedRemoteAddresses")) table += allow(*allowed);
-        const auto [place, is_new] = acceptors.emplace(name, table);
-        if (!is_new && place->second != table) {
-            fail(section_.line(), fmt::format("the sessions of SocketAcceptPort {} differ in address, TLS or allowed "
-                                              "addresses",
-                                              port));
-        }
-        add("acceptor", toml_text(name));
+        add("acceptor", toml_text(own.name));
+        if (const auto* allowed = reader_.take("AllowedRemoteAddresses")) allow(*allowed);
     }
-    static std::string allow(const Entry& entry) {
+    void allow(const Entry& entry) {
+        if (entry.value.empty()) return;
         std::string list;
-        for (const auto& one : quickfix::split(entry.value, ',')) {
+        for (const auto& part : quickfix::split(entry.value, ',')) {
+            const auto one = reader_.address({entry.line, entry.key, part});
             list += fmt::format("{}{}", list.empty() ? "" : ", ", toml_text(one));
         }
-        return fmt::format("allow = [{}]\n", list);
+        add("allow", "[" + list + "]");
     }
-    /// Whether there are any.
-    bool tls_files(std::string_view certificate_key, std::string_view key_key, std::string& table) {
-        const auto* certificate = take(certificate_key);
-        const auto* key = take(key_key);
-        const auto* authorities = take("CertificationAuthoritiesFile");
+    /// QuickFIX: 0 does not ask for certificates, 1 requires them, 2 verifies those that clients show; without
+    /// authorities it does not ask for them.
+    [[nodiscard]] bool requires_certificates(const Entry* level) {
+        if (level == nullptr) return false;
+        const auto value = reader_.number(*level);
+        if (value == 1 && has_authorities()) return true;
+        if (value == 1) {
+            reader_.leave_out(*level,
+                              "QuickFIX asks for client certificates only with CertificationAuthoritiesFile: "
+                              "to require them, set tls_authorities and tls_verify = true");
+        } else if (value == 2) {
+            reader_.leave_out(*level,
+                              "certificates are required or not asked for: tls_verify = false lets clients "
+                              "without one connect, as QuickFIX does, and true refuses them");
+        } else if (value != 0) {
+            reader_.leave_out(*level, "QuickFIX asks for no client certificates with this value");
+        }
+        return false;
+    }
+    [[nodiscard]] bool has_authorities() const {
+        return section_.find("CertificationAuthoritiesFile") != nullptr ||
+               section_.find("CertificationAuthoritiesDirectory") != nullptr;
+    }
+    /// Null if there is none.
+    const Entry* tls_certificate(std::string_view certificate_key, std::string_view key_key, std::string& table) {
+        const auto* certificate = reader_.take(certificate_key);
+        const auto* key = reader_.take(key_key);
         if (certificate != nullptr) {
             // QuickFIX reads the key from the certificate file unless another is named.
-            table += fmt::format("tls_certificate = {}\ntls_key = {}\n", toml_text(certificate->value),
-                                 toml_text(key == nullptr ? certificate->value : key->value));
+            table += toml_line("tls_certificate", toml_text(certificate->value));
+            table += toml_line("tls_key", toml_text(key == nullptr ? certificate->value : key->value));
         }
-        if (authorities != nullptr) table += fmt::format("tls_authorities = {}\n", toml_text(authorities->value));
-        return certificate != nullptr || authorities != nullptr;
+        return certificate;
     }
-
-    void schedule() {
-        if (const auto* never_ends = take("NonStopSession"); never_ends != nullptr && yes(*never_ends)) {
-            for (const auto* const key : {"StartTime", "EndTime", "StartDay", "EndDay", "Weekdays", "TimeZone"}) {
-                static_cast<void>(take(key));
-            }
-            return;
-        }
-        const auto* zone = take("TimeZone");
-        std::string zone_name = zone == nullptr ? "" : zone->value;
-        for (const auto& [theirs, ours] : {std::pair{"StartTime", "start"}, {"EndTime", "end"}}) {
-            const auto* time = take(theirs);
-            if (time == nullptr) continue;
-            const auto space = time->value.find(' ');  // QuickFIX/J: "08:00:00 Europe/Berlin"
-            if (space != std::string::npos) {
-                auto named = time->value.substr(time->value.find_first_not_of(' ', space));
-                if (!zone_name.empty() && named != zone_name)
-                    fail(time->line, "start and end are in different time zones");
-                zone_name = std::move(named);
-            }
-            add(ours, toml_text(time->value.substr(0, space)));
-        }
-        if (!zone_name.empty()) add("timezone", toml_text(zone_name));
-        for (const auto& [theirs, ours] : {std::pair{"StartDay", "start_day"}, {"EndDay", "end_day"}}) {
-            if (const auto* day = take(theirs)) add(ours, toml_text(day_of(*day, day->value)));
-        }
-        if (const auto* days = take("Weekdays")) {
-            std::string list;
-            for (const auto& day : quickfix::split(days->value, ',')) {
-                list += (list.empty() ? "" : "+") + day_of(*days, day);
-            }
-            add("days", toml_text(list));
-        }
-    }
-    /// "Monday", "mon" or "mo" is "mon".
-    [[nodiscard]] std::string day_of(const Entry& entry, std::string_view text) const {
-        const auto day = lower(text);
-        for (const std::string_view name : {"sun", "mon", "tue", "wed", "thu", "fri", "sat"}) {
-            if (day.size() >= 2 && day.starts_with(name.substr(0, 2))) return std::string{name};
-        }
-        fail(entry.line, fmt::format("{} expects a day of the week, found '{}'", entry.key, text));
+    const Entry* tls_authorities(std::string& table) {
+        const auto* authorities = reader_.take("CertificationAuthoritiesFile");
+        if (authorities != nullptr) table += toml_line("tls_authorities", toml_text(authorities->value));
+        return authorities;
     }
 
     void store() {
-        const auto* path = take("FileStorePath");
-        const auto* persists = take("PersistMessages");
-        if (persists != nullptr && !yes(*persists)) {
-            leave_out(*persists,
-                      "the store keeps the messages too: they are resent where QuickFIX sends gap fills; "
-                      "resend_max_age_seconds and resend_max_age_types withhold them");
+        const auto* path = reader_.take("FileStorePath");
+        const auto* persists = reader_.take("PersistMessages");
+        if (persists != nullptr && !reader_.yes(*persists)) {
+            reader_.leave_out(*persists,
+                              "the store keeps the messages too: they are resent where QuickFIX sends gap fills; "
+                              "resend_max_age_seconds and resend_max_age_types withhold them");
         }
         if (path == nullptr) return;
-        const auto folder = path->value.ends_with('/') ? path->value : path->value + '/';
-        add("store", toml_text(target_ == "*" ? folder + sender_
-                                              : fmt::format("{}{}-{}-{}.store", folder, version_, sender_, target_)));
+        std::string_view folder = path->value;
+        if (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+        add("store", toml_text(store_place(folder, version_, sender_, target_)));
     }
 
     void dictionaries() {
-        const auto* used = take("UseDataDictionary");
-        const bool is_used = used == nullptr || yes(*used);
+        const auto* used = reader_.take("UseDataDictionary");
+        const bool is_used = used == nullptr || reader_.yes(*used);
         for (const auto& [theirs, ours, is_of_two] : {std::tuple{"DataDictionary", "dictionary", false},
                                                       {"TransportDataDictionary", "dictionary", true},
                                                       {"AppDataDictionary", "application_dictionary", true}}) {
-            const auto* file = take(theirs);
-            if (file != nullptr && is_used && is_of_two == is_on_fixt_) add(ours, toml_text(file->value));
+            if (!is_used || is_of_two != is_on_fixt_) {
+                reader_.skip(theirs);
+            } else if (const auto* file = reader_.take(theirs)) {
+                add(ours, toml_text(file->value));
+            }
         }
         further_versions(is_used);
     }
@@ -346,12 +359,17 @@ private:
         std::string list;
         for (const auto& entry : section_.entries()) {
             if (!quickfix::same_key(std::string_view{entry.key}.substr(0, kPrefix.size()), kPrefix)) continue;
-            taken_.insert(&entry);
-            if (!is_on_fixt_) continue;
+            if (!is_on_fixt_) {
+                reader_.skip(entry.key);
+                continue;
+            }
+            static_cast<void>(reader_.take(entry.key));
             const auto version = application_version(entry.key.substr(kPrefix.size()));
             const bool is_known =
                 std::ranges::any_of(quickfix::kApplVerIds, [&](const auto& one) { return one.second == version; });
-            if (!is_known) fail(entry.line, fmt::format("{}: '{}' is not an application version", entry.key, version));
+            if (!is_known) {
+                reader_.fail(entry.line, fmt::format("{}: '{}' is not an application version", entry.key, version));
+            }
             if (version != version_) {
                 list += list.empty() ? "" : ", ";
                 list += toml_text(is_used ? version + "=" + entry.value : version);
@@ -362,31 +380,42 @@ private:
         if (!list.empty()) add("further_versions", "[" + list + "]");
     }
 
+    /// What QuickFIX/J does not reject is not compared with the dictionary here.
+    void checks() {
+        bool all_pass = false;
+        for (const auto* const key : {"ValidateIncomingMessage", "RejectInvalidMessage"}) {
+            const auto* entry = reader_.take(key);
+            if (entry == nullptr || reader_.yes(*entry)) continue;
+            all_pass = true;
+            reader_.leave_out(*entry, "unchecked_types = [\"*\"] is used, and session messages are still checked");
+        }
+        if (all_pass) add("unchecked_types", "[\"*\"]");
+    }
+
     void time_precision() {
-        const auto* precision = take("TimestampPrecision");
-        if (precision == nullptr) precision = take("TimeStampPrecision");
+        const auto* precision = reader_.take("TimestampPrecision");
+        if (precision == nullptr) precision = reader_.take("TimeStampPrecision");
+        const auto* millis = reader_.take("MillisecondsInTimeStamp");
         if (precision != nullptr) {
             for (const auto& [theirs, ours] : quickfix::kPrecisions) {
                 if (quickfix::same_key(theirs, precision->value)) return add("time_precision", toml_text(ours));
             }
-            fail(precision->line, fmt::format("{} expects 0, 3, 6 or 9, found '{}'", precision->key, precision->value));
+            reader_.fail(precision->line,
+                         fmt::format("{} expects 0, 3, 6 or 9, found '{}'", precision->key, precision->value));
         }
-        if (const auto* millis = take("MillisecondsInTimeStamp"); millis != nullptr && !yes(*millis)) {
-            add("time_precision", toml_text("s"));
-        }
+        if (millis != nullptr && !reader_.yes(*millis)) add("time_precision", toml_text("s"));
     }
 
     void latency() {
-        if (const auto* checks = take("CheckLatency"); checks != nullptr && !yes(*checks)) {
-            static_cast<void>(take("MaxLatency"));
-            add("max_latency_seconds", "0");
-        }
+        const auto* checks = reader_.take("CheckLatency");
+        if (checks == nullptr || reader_.yes(*checks)) return;
+        reader_.skip("MaxLatency");
+        add("max_latency_seconds", "0");
     }
 
     const Section& section_;
-    std::string_view file_;
     QuickfixImport& result_;
-    std::set<const Entry*> taken_;
+    quickfix::SectionReader reader_;
     std::set<std::string_view> written_;  // keys of kPlainKeys
     std::string version_;
     bool is_on_fixt_{false};
@@ -396,32 +425,52 @@ private:
     std::string header_;
 };
 
+/// As a comment of TOML: without control characters.
+std::string comment_text(std::string_view text) {
+    std::string out{text};
+    std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+    return out;
+}
+
 }  // namespace
 
 QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
     const auto sections = quickfix::read_settings(text, name);
     if (sections.empty()) throw ConfigError(fmt::format("{}: there is no [SESSION]", name));
     QuickfixImport result;
-    std::map<std::string, std::string> acceptors;
+    std::vector<Acceptor> acceptors;
     std::map<std::string, std::size_t> lines;  // of sessions, by their ids
     std::string sessions;
-    std::string raw_log;
+    const Entry* first_log = nullptr;
+    std::set<std::size_t> other_logs;
     for (const auto& section : sections) {
-        const auto* log = section.find("FileLogPath");
-        if (log != nullptr && raw_log.empty())
-            raw_log = log->value + (log->value.ends_with('/') ? "" : "/") + "raw.log";
+        if (const auto* log = section.find("FileLogPath")) {
+            if (first_log == nullptr) first_log = log;
+            if (log->value != first_log->value && other_logs.insert(log->line).second) {
+                result.left_out.push_back(
+                    {log->line, log->key,
+                     fmt::format("raw_log is one file: that of line {} is used", first_log->line)});
+            }
+        }
         SessionImport session{section, name, result};
         const auto [known, is_new] = lines.emplace(session.ids(), section.line());
         if (is_new || !session.leave_out_for(known->second)) sessions += session.tables(acceptors);
     }
-    result.toml = fmt::format("# Written from {} by `millpond fix import`.\n", name);
-    if (!raw_log.empty()) result.toml += fmt::format("raw_log = {}  # of all sessions\n", toml_text(raw_log));
-    for (const auto& [key, table] : acceptors) result.toml += table;
+    result.toml = fmt::format("# Written from {} by `millpond fix import`.\n", comment_text(name));
+    if (first_log != nullptr) {
+        const auto& folder = first_log->value;
+        result.toml += fmt::format("raw_log = {}  # of all sessions\n",
+                                   toml_text(folder + (folder.ends_with('/') ? "" : "/") + "raw.log"));
+    }
+    for (const auto& [listen, acceptor, tls] : acceptors) {
+        result.toml +=
+            fmt::format("\n[[acceptor]]\nname = {}\nlisten = {}\n{}", toml_text(acceptor), toml_text(listen), tls);
+    }
     result.toml += sessions;
     std::ranges::stable_sort(result.left_out, {}, &LeftOut::line);
     if (!result.left_out.empty()) result.toml += "\n# Left out:\n";
     for (const auto& [line, key, reason] : result.left_out) {
-        result.toml += fmt::format("# line {}: {}: {}\n", line, key, reason);
+        result.toml += fmt::format("# line {}: {}: {}\n", line, comment_text(key), reason);
     }
     EngineConfig check;
     const auto becomes = fmt::format("what {} becomes", name);

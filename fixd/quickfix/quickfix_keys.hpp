@@ -10,8 +10,10 @@ namespace millpond::fixd::quickfix {
 
 enum class Kind : std::uint8_t {
     text,
+    address,
     number,
     yes_no,
+    no_yes,  ///< Y is false.
     header,  ///< A field of [session.header]; the key is its tag.
 };
 
@@ -20,20 +22,26 @@ struct PlainKey {
     std::string_view quickfix;
     std::string_view ours;
     Kind kind;
+    std::uint64_t least{0};  ///< Of a number.
+    std::uint64_t most{0};
 };
+
+inline constexpr std::uint64_t kHourSeconds = 3'600;
+inline constexpr std::uint64_t kDaySeconds = 24 * kHourSeconds;
+inline constexpr std::uint64_t kMostResent = 1'000'000;
 
 inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
     {"SenderSubID", "50", Kind::header},
     {"TargetSubID", "57", Kind::header},
     {"SenderLocationID", "142", Kind::header},
     {"TargetLocationID", "143", Kind::header},
-    {"SocketLocalHost", "local_address", Kind::text},
-    {"SocketConnectSourceHost", "local_address", Kind::text},
+    {"SocketLocalHost", "local_address", Kind::address},
+    {"SocketConnectSourceHost", "local_address", Kind::address},
     {"ProxyUser", "proxy_username", Kind::text},
-    {"HeartBtInt", "heartbeat_seconds", Kind::number},
-    {"LogonTimeout", "logon_seconds", Kind::number},
-    {"LogoutTimeout", "logout_seconds", Kind::number},
-    {"MaxLatency", "max_latency_seconds", Kind::number},
+    {"HeartBtInt", "heartbeat_seconds", Kind::number, 0, kDaySeconds},
+    {"LogonTimeout", "logon_seconds", Kind::number, 1, kHourSeconds},
+    {"LogoutTimeout", "logout_seconds", Kind::number, 1, kHourSeconds},
+    {"MaxLatency", "max_latency_seconds", Kind::number, 1, kDaySeconds},
     {"ResetOnLogon", "reset_on_logon", Kind::yes_no},
     {"ResetOnLogout", "reset_on_logout", Kind::yes_no},
     {"ResetOnDisconnect", "reset_on_disconnect", Kind::yes_no},
@@ -43,13 +51,25 @@ inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
     {"EnableLastMsgSeqNumProcessed", "send_last_processed", Kind::yes_no},
     {"EnableNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
     {"SendNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
-    {"MaxMessagesInResendRequest", "resend_chunk", Kind::number},
-    {"ResendRequestChunkSize", "resend_chunk", Kind::number},
+    {"MaxMessagesInResendRequest", "resend_chunk", Kind::number, 0, kMostResent},
+    {"ResendRequestChunkSize", "resend_chunk", Kind::number, 0, kMostResent},
     {"ValidateFieldsHaveValues", "fields_have_values", Kind::yes_no},
     {"ValidateUserDefinedFields", "user_fields_are_known", Kind::yes_no},
     {"ValidateFieldsOutOfOrder", "fields_are_in_order", Kind::yes_no},
     {"ValidateUnorderedGroupFields", "members_are_in_order", Kind::yes_no},
+    {"AllowUnknownMsgFields", "message_fields_are_known", Kind::no_yes},
 });
+
+/// What only initiators read; sessions of acceptors may inherit it.
+inline constexpr auto kOfInitiators = std::to_array<std::string_view>(
+    {"ReconnectInterval", "SocketConnectHost", "SocketConnectPort", "SocketConnectSourceHost",
+     "SocketConnectSourcePort", "SocketLocalHost", "SocketLocalPort", "ProxyType", "ProxyHost", "ProxyPort",
+     "ProxyUser", "ProxyPassword", "ProxyVersion", "ProxyDomain", "ProxyWorkstation", "ClientCertificateFile",
+     "ClientCertificateKeyFile"});
+/// What only acceptors read; sessions of initiators may inherit it.
+inline constexpr auto kOfAcceptors = std::to_array<std::string_view>(
+    {"SocketAcceptPort", "SocketAcceptAddress", "SocketAcceptHost", "AllowedRemoteAddresses", "ServerCertificateFile",
+     "ServerCertificateKeyFile", "CertificateVerifyLevel", "NeedClientAuth"});
 
 inline constexpr auto kApplVerIds =
     std::to_array<std::pair<std::string_view, std::string_view>>({{"2", "FIX.4.0"},
@@ -81,9 +101,12 @@ struct WithoutCounterpart {
 
 inline constexpr std::string_view kJavaStore =
     "a Java key store; convert it to PEM files (keytool, openssl pkcs12) for tls_certificate and tls_key";
-inline constexpr std::string_view kDatabase = "stores are files: use `store`";
+inline constexpr std::string_view kDatabase = "stores and logs are files: use `store` and raw_log";
 inline constexpr std::string_view kScreen =
     "messages are not logged to the screen; use raw_log and `millpond fix print`";
+inline constexpr std::string_view kLogonTime = "a session logs on and out at `start` and `end`";
+inline constexpr std::string_view kSilence = "fixed fractions of the heartbeat interval are used";
+inline constexpr std::string_view kRawLog = "raw_log holds every message with its time";
 inline constexpr std::string_view kProtocols = "TLS 1.2 and later with OpenSSL's ciphers are used";
 
 inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
@@ -91,13 +114,26 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"SocketTcpNoDelay", "Y", "TCP_NODELAY is always on"},
     {"SocketReuseAddress", "Y", "SO_REUSEADDR is always on"},
     {"ValidateLengthAndChecksum", "Y", "both are always validated"},
-    {"ValidateIncomingMessage", "Y", "unchecked_types = [\"*\"] lets application messages pass"},
+    {"ValidateChecksum", "Y", "the checksum is always validated"},
     {"ValidateSequenceNumbers", "Y", "sequence numbers are always validated"},
-    {"AllowUnknownMsgFields", "N", "message_fields_are_known = false lets such fields pass"},
+    {"FirstFieldInGroupIsDelimiter", "N", "the dictionary's first field of a group begins its members"},
+    {"PreserveMessageFieldsOrder", "N", "fields stay in the order of the message"},
     {"SendRedundantResendRequests", "N", "one ResendRequest is open at a time"},
     {"UseClosedResendInterval", "N", "an open range is requested; resend_chunk makes closed ones"},
     {"ClosedResendInterval", "N", "an open range is requested; resend_chunk makes closed ones"},
     {"RefreshOnLogon", "N", "only the C++ API has it: SessionConfig::refresh_on_logon"},
+    {"SendResetSeqNumFlag", "N", "reset_on_logon sends ResetSeqNumFlag with each Logon"},
+    {"LogonTime", "", kLogonTime},
+    {"LogoutTime", "", kLogonTime},
+    {"LogonDay", "", kLogonTime},
+    {"LogoutDay", "", kLogonTime},
+    {"TestRequestDelayMultiplier", "0.5", kSilence},
+    {"HeartBeatTimeoutMultiplier", "1.4", kSilence},
+    {"DisableHeartBeatCheck", "N", "a silent counterparty is always disconnected"},
+    {"ContinueInitializationOnError", "N", "a session that cannot be set up stops the start"},
+    {"LogMessageWhenSessionNotFound", "Y", "a Logon of an unknown session is always logged"},
+    {"SocketAcceptProtocol", "TCP", "connections are TCP"},
+    {"SocketConnectProtocol", "TCP", "connections are TCP"},
     {"DisconnectOnError", "N", "an error is answered with a Reject"},
     {"ForceResendWhenCorruptedStore", "N",
      "messages that the store does not have are gap filled; a store that cannot be read is refused at startup"},
@@ -129,18 +165,7 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"FileStoreSync", "N", "durability = \"message\" syncs each message"},
     {"FileStoreMaxCachedMsgs", "", "messages are read from the mapped file"},
     {"HttpAcceptPort", "", "metrics and `millpond fix sessions` show the sessions"},
-    {"ScreenLogShowIncoming", "", kScreen},
-    {"ScreenLogShowOutgoing", "", kScreen},
-    {"ScreenLogShowEvents", "", kScreen},
-    {"ScreenLogEvents", "", kScreen},
     {"FileLogBackupPath", "", "raw_log_rotate renames the raw log"},
-    {"SLF4JLogEventCategory", "", "the engine logs to its standard error"},
-    {"MySQLStoreDatabase", "", kDatabase},
-    {"PostgreSQLStoreDatabase", "", kDatabase},
-    {"OdbcStoreConnectionString", "", kDatabase},
-    {"JdbcURL", "", kDatabase},
-    {"JdbcDriver", "", kDatabase},
-    {"SleepycatDatabaseDir", "", kDatabase},
     {"SocketKeyStore", "", kJavaStore},
     {"SocketKeyStorePassword", "", kJavaStore},
     {"SocketTrustStore", "", kJavaStore},
@@ -168,6 +193,24 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"CertificationAuthoritiesDirectory", "", "tls_authorities is one file with all authorities"},
     {"CertificateRevocationListFile", "", "certificates are not checked against revocation lists"},
     {"CertificateRevocationListDirectory", "", "certificates are not checked against revocation lists"},
+});
+
+/// Settings that begin with the same word.
+struct Family {
+    std::string_view prefix;
+    std::string_view reason;
+};
+
+inline constexpr auto kFamilies = std::to_array<Family>({
+    {"MySQL", kDatabase},
+    {"PostgreSQL", kDatabase},
+    {"Odbc", kDatabase},
+    {"Jdbc", kDatabase},
+    {"Sleepycat", kDatabase},
+    {"ScreenLog", kScreen},
+    {"SLF4JLog", "the engine logs to its standard error"},
+    {"FileLogHeartbeats", kRawLog},
+    {"FileInclude", kRawLog},
 });
 
 }  // namespace millpond::fixd::quickfix

@@ -7,6 +7,9 @@
 #include <charconv>
 #include <ranges>
 #include <system_error>
+#include <utility>
+
+#include <millpond/core/json_string.hpp>
 
 #include "service/settings/value.hpp"
 
@@ -27,13 +30,39 @@ const Entry* find_in(const std::vector<Entry>& entries, std::string_view key) no
     return found == entries.end() ? nullptr : &*found;
 }
 
-/// The session's own settings, and the defaults that it does not replace.
-Section merged(std::size_t line, const std::vector<Entry>& defaults, std::vector<Entry> own) {
-    for (const auto& entry : defaults) {
-        if (find_in(own, entry.key) == nullptr) own.push_back(entry);
+/// A section of the file.
+struct Lines {
+    std::vector<Entry> entries{};
+    std::vector<Entry> repeated{};
+
+    void add(Entry entry) {
+        const auto earlier =
+            std::ranges::find_if(entries, [&](const Entry& one) { return same_key(one.key, entry.key); });
+        if (earlier != entries.end()) {
+            repeated.push_back(std::move(*earlier));
+            entries.erase(earlier);
+        }
+        entries.push_back(std::move(entry));
     }
-    std::ranges::stable_sort(own, {}, &Entry::line);
-    return {line, std::move(own)};
+};
+
+/// The session's own settings, and the defaults that it does not replace.
+Section merged(std::size_t line, const Lines& defaults, Lines own) {
+    for (const auto& entry : defaults.entries) {
+        if (find_in(own.entries, entry.key) == nullptr) own.entries.push_back(entry);
+    }
+    own.repeated.insert(own.repeated.end(), defaults.repeated.begin(), defaults.repeated.end());
+    std::ranges::stable_sort(own.entries, {}, &Entry::line);
+    return {line, std::move(own.entries), std::move(own.repeated)};
+}
+
+bool is_utf8(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const auto bytes = static_cast<unsigned char>(text.front()) < 0x80 ? 1 : core::utf8_bytes(text);
+        if (bytes == 0) return false;
+        text.remove_prefix(bytes);
+    }
+    return true;
 }
 
 }  // namespace
@@ -51,6 +80,11 @@ std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
     return value;
 }
 
+bool is_numbered(std::string_view key, std::string_view name) noexcept {
+    return key.size() > name.size() && same_key(key.substr(0, name.size()), name) &&
+           number_of(key.substr(name.size())).has_value();
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
     for (const auto part : std::views::split(text, separator)) {
@@ -64,9 +98,9 @@ const Entry* Section::find(std::string_view key) const noexcept { return find_in
 std::vector<Section> read_settings(std::string_view text, std::string_view name) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    std::vector<Entry> defaults;
-    std::vector<std::pair<std::size_t, std::vector<Entry>>> sessions;
-    std::vector<Entry>* current = nullptr;
+    Lines defaults;
+    std::vector<std::pair<std::size_t, Lines>> sessions;
+    Lines* current = nullptr;
     std::size_t number = 0;
     for (const auto part : std::views::split(text, '\n')) {
         const auto line = trimmed({part.begin(), part.end()});
@@ -74,10 +108,11 @@ std::vector<Section> read_settings(std::string_view text, std::string_view name)
             throw ConfigError(fmt::format("{}:{}: {}", name, at, what));
         };
         if (line.empty() || line.front() == '#') continue;
+        if (!is_utf8(line)) fail("expected UTF-8, as TOML has no other characters: convert the line (iconv -t UTF-8)");
         if (same_key(line, "[DEFAULT]")) {
             current = &defaults;
         } else if (same_key(line, "[SESSION]")) {
-            current = &sessions.emplace_back(number, std::vector<Entry>{}).second;
+            current = &sessions.emplace_back(number, Lines{}).second;
         } else if (line.front() == '[') {
             fail(fmt::format("expected [DEFAULT] or [SESSION], found '{}'", line));
         } else {
@@ -85,8 +120,7 @@ std::vector<Section> read_settings(std::string_view text, std::string_view name)
             if (equals == std::string_view::npos) fail(fmt::format("expected KEY=VALUE, found '{}'", line));
             if (current == nullptr) fail("a setting before [DEFAULT] and [SESSION]");
             const auto key = trimmed(line.substr(0, equals));
-            if (find_in(*current, key) != nullptr) fail(fmt::format("key '{}' is listed twice", key));
-            current->push_back({number, std::string{key}, std::string{trimmed(line.substr(equals + 1))}});
+            current->add({number, std::string{key}, std::string{trimmed(line.substr(equals + 1))}});
         }
     }
     std::vector<Section> merged_sessions;

@@ -20,26 +20,32 @@ struct Entry {
 /// One [SESSION] with the defaults that it does not replace.
 class Section {
 public:
-    Section(std::size_t line, std::vector<Entry> entries) : line_(line), entries_(std::move(entries)) {}
+    Section(std::size_t line, std::vector<Entry> entries, std::vector<Entry> repeated)
+        : line_(line), entries_(std::move(entries)), repeated_(std::move(repeated)) {}
 
     [[nodiscard]] std::size_t line() const noexcept { return line_; }
     [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
+    /// Entries whose key is there again in the same section of the file; only its last entry counts.
+    [[nodiscard]] const std::vector<Entry>& repeated() const noexcept { return repeated_; }
     /// Null if there is none of that name.
     [[nodiscard]] const Entry* find(std::string_view key) const noexcept;
 
 private:
     std::size_t line_;
     std::vector<Entry> entries_;
+    std::vector<Entry> repeated_;
 };
 
 /// Compares as QuickFIX does with keys: without regard to case.
 [[nodiscard]] bool same_key(std::string_view left, std::string_view right) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text) noexcept;
+/// Whether it is `name` and a number: SocketConnectHost1.
+[[nodiscard]] bool is_numbered(std::string_view key, std::string_view name) noexcept;
 /// The parts between separators, without spaces around them.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
 /// The sessions of a file. Throws settings::ConfigError with file and line: text that is neither a section, a setting
-/// nor a comment, an unknown section, or a repeated key.
+/// nor a comment, an unknown section, or a setting that is not UTF-8.
 [[nodiscard]] std::vector<Section> read_settings(std::string_view text, std::string_view name);
 
 }  // namespace millpond::fixd::quickfix

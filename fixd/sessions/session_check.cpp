@@ -18,6 +18,7 @@
 #include "fixd/check_key.hpp"
 #include "fixd/sessions/host_text.hpp"
 #include "fixd/sessions/session_build.hpp"
+#include "fixd/sessions/store_place.hpp"
 #include "fixd/sessions/weekdays.hpp"
 
 namespace millpond::fixd {
@@ -124,22 +125,10 @@ void check_versions(const SessionSettings& session, const std::string& user) {
 constexpr std::uint64_t kLeastKeepBytes = 4ULL << 20U;
 constexpr std::uint64_t kMostKeepBytes = 64ULL << 30U;
 
-/// A part of a file name: other characters than letters, digits, '.' and '_' are written as %XX.
-std::string file_text(std::string_view id) {
-    std::string text;
-    for (const auto c : id) {
-        const bool is_plain =
-            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_';
-        text += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-    return text;
-}
-
 void complete_store(const EngineConfig& config, SessionSettings& session, const std::string& user) {
     if (session.store.empty() && !config.state.empty()) {
-        session.store = fmt::format("{}/{}-{}", config.state, fix::begin_string(session_version(session.version)),
-                                    file_text(session.sender));
-        if (!is_template(session)) session.store += fmt::format("-{}.store", file_text(session.target));
+        session.store = store_place(config.state, fix::begin_string(session_version(session.version)), session.sender,
+                                    session.target);
     }
     if (session.keep_bytes < kLeastKeepBytes || session.keep_bytes > kMostKeepBytes) {
         throw ConfigError(fmt::format("{}: keep_bytes expects 4MiB to 64GiB, found {}", user, session.keep_bytes));

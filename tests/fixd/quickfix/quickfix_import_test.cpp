@@ -9,7 +9,7 @@
 
 #include "fixd/engine_config.hpp"
 #include "fixd/quickfix/quickfix_keys.hpp"
-#include "service/settings/value.hpp"
+#include "tests/fixd/quickfix/imported.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -17,33 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-EngineConfig config_of(const QuickfixImport& import) {
-    EngineConfig config;
-    read_engine_toml(import.toml, "import", config);
-    complete(config);
-    return config;
-}
-
-EngineConfig imported(std::string_view text) { return config_of(import_quickfix(text, "quickfix.cfg")); }
-
-std::string error_of(std::string_view text) {
-    try {
-        static_cast<void>(import_quickfix(text, "quickfix.cfg"));
-    } catch (const settings::ConfigError& error) {
-        return error.what();
-    }
-    return "accepted";
-}
-
-std::vector<std::string> left_out_of(std::string_view text) {
-    std::vector<std::string> keys;
-    for (const auto& one : import_quickfix(text, "quickfix.cfg").left_out) {
-        keys.push_back(std::to_string(one.line) + " " + one.key);
-        EXPECT_FALSE(one.reason.empty()) << one.key;
-    }
-    return keys;
-}
 
 constexpr std::string_view kInitiator = R"([DEFAULT]
 ConnectionType=initiator
@@ -102,7 +75,7 @@ ConnectionType=acceptor
 SocketAcceptPort=5001
 ServerCertificateFile=/etc/ssl/venue.pem
 CertificationAuthoritiesFile=/etc/ssl/clients.pem
-CertificateVerifyLevel=2
+CertificateVerifyLevel=1
 SenderCompID=VENUE
 PersistMessages=Y
 [SESSION]
@@ -145,7 +118,7 @@ EndTime=17:00:00
     EXPECT_EQ(config.sessions[0].application_dictionary, "FIX50SP1.xml");
     EXPECT_FALSE(config.sessions[0].start.has_value());
     EXPECT_EQ(config.sessions[1].target, "*");
-    EXPECT_EQ(config.sessions[1].store, "/var/lib/fix/VENUE");
+    EXPECT_EQ(config.sessions[1].store, "/var/lib/fix/FIX.4.4-VENUE");
     EXPECT_EQ(config.sessions[1].timezone, "Europe/Berlin");
     EXPECT_EQ(config.sessions[1].start, 8 * 3600);
     EXPECT_EQ(config.sessions[1].days, "mon+tue+fri");
@@ -185,40 +158,195 @@ TEST(QuickfixImport, ADictionaryForEachVersionIsAFurtherVersion) {
                             "BeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\nSocketConnectHost=h\n"
                             "SocketConnectPort=1\n"),
                 IsEmpty());
-    EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=9\nAppDataDictionary.FIX.9=x.xml\n"),
+    EXPECT_THAT(import_error(std::string{kFixt} + "DefaultApplVerID=9\nAppDataDictionary.FIX.9=x.xml\n"),
                 HasSubstr("quickfix.cfg:10: AppDataDictionary.FIX.9: 'FIX.9' is not an application version"));
-    EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=FIX.4.4\n"),
+    EXPECT_THAT(import_error(std::string{kFixt} + "DefaultApplVerID=FIX.4.4\n"),
                 HasSubstr("quickfix.cfg:9: DefaultApplVerID 'FIX.4.4': over FIXT.1.1 there are FIX.5.0, FIX.5.0SP1, "
                           "FIX.5.0SP2 and FIX.Latest"));
 }
 
-constexpr std::string_view kSession =
-    "[SESSION]\nConnectionType=initiator\nBeginString=FIX.4.4\nSenderCompID=A\n"
-    "TargetCompID=B\nSocketConnectHost=h\nSocketConnectPort=1\n";
-
 TEST(QuickfixImport, WhatHasNoCounterpartIsListedOnceWithItsLineAndReason) {
     const std::string text = "[DEFAULT]\nSessionQualifier=Q\nCheckCompID=Y\nUseLocalTime=Y\nMyOwnKey=7\n";
-    EXPECT_THAT(left_out_of(text + std::string{kSession} +
+    EXPECT_THAT(left_out_of(text + std::string{kImportedSession} +
                             "[SESSION]\nTargetCompID=C\nConnectionType=initiator\n"
                             "BeginString=FIX.4.4\nSenderCompID=A\nSocketConnectHost=h\n"
                             "SocketConnectPort=1\nPassword=secret\n"),
                 ElementsAre("2 SessionQualifier", "4 UseLocalTime", "5 MyOwnKey", "20 Password"));
-    const auto import = import_quickfix(text + std::string{kSession}, "quickfix.cfg");
+    const auto import = import_quickfix(text + std::string{kImportedSession}, "quickfix.cfg");
     EXPECT_THAT(import.toml, HasSubstr("# line 5: MyOwnKey: not a known QuickFIX setting"));
 }
 
 TEST(QuickfixImport, AnAcceptorsTlsIsConvertedOrListed) {
-    const std::string acceptor =
-        "[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"
-        "SocketAcceptPort=5001\nSocketUseSSL=Y\n";
+    const auto acceptor = acceptor_with("SocketUseSSL=Y\n");
     EXPECT_THAT(left_out_of(acceptor + "SocketKeyStore=k.jks\nSocketKeyStorePassword=p\nKeyStoreType=JKS\n"),
                 ElementsAre("7 SocketUseSSL", "8 SocketKeyStore", "9 SocketKeyStorePassword", "10 KeyStoreType"));
     EXPECT_THAT(import_quickfix(acceptor, "q.cfg").toml, HasSubstr("would listen WITHOUT TLS"));
     EXPECT_THAT(left_out_of(acceptor + "ServerCertificateFile=c.pem\n"), IsEmpty());
+    EXPECT_THAT(left_out_of(acceptor_with("CertificationAuthoritiesFile=ca.pem\n")),
+                ElementsAre("7 CertificationAuthoritiesFile"));
+}
+
+TEST(QuickfixImport, ClientCertificatesAreRequiredWhereQuickFixRequiresThem) {
+    struct Case {
+        const char* lines;
+        bool verify;
+        std::size_t left_out;
+    };
+    for (const auto& [lines, verify, left_out] :
+         {Case{"", false, 0}, Case{"CertificationAuthoritiesFile=ca.pem\n", false, 0},
+          Case{"CertificationAuthoritiesFile=ca.pem\nCertificateVerifyLevel=0\n", false, 0},
+          Case{"CertificationAuthoritiesFile=ca.pem\nCertificateVerifyLevel=1\n", true, 0},
+          Case{"CertificationAuthoritiesFile=ca.pem\nCertificateVerifyLevel=2\n", false, 1},
+          Case{"CertificationAuthoritiesFile=ca.pem\nCertificateVerifyLevel=3\n", false, 1},
+          Case{"CertificationAuthoritiesDirectory=ca\nCertificateVerifyLevel=1\n", true, 1},
+          Case{"CertificateVerifyLevel=1\n", false, 1}}) {
+        const auto text = acceptor_with("ServerCertificateFile=c.pem\nServerCertificateKeyFile=c.key\n") + lines;
+        EXPECT_EQ(imported(text).acceptors.at(0).tls.verify, verify) << lines;
+        EXPECT_EQ(left_out_of(text).size(), left_out) << lines;
+    }
+}
+
+TEST(QuickfixImport, AServerThatQuickFixDoesNotVerifyIsListed) {
+    EXPECT_THAT(left_out_of(initiator_with("ClientCertificateFile=c.pem\n")), ElementsAre("8 ClientCertificateFile"));
+    EXPECT_THAT(left_out_of(initiator_with("ClientCertificateFile=c.pem\nCertificationAuthoritiesFile=ca.pem\n")),
+                IsEmpty());
+}
+
+TEST(QuickfixImport, TheFileOfAStoreIsInItsFolderWhateverTheCompIds) {
+    EXPECT_EQ(imported(initiator_with("FileStorePath=s\nSenderCompID=../A/B\n")).sessions.at(0).store,
+              "s/FIX.4.4-..%2FA%2FB-B.store");
+    EXPECT_EQ(imported(initiator_with("FileStorePath=/\n")).sessions.at(0).store, "//FIX.4.4-A-B.store");
+    EXPECT_EQ(imported(acceptor_with("FileStorePath=s/\nSenderCompID=..\nTargetCompID=*\n")).sessions.at(0).store,
+              "s/FIX.4.4-..");
+}
+
+TEST(QuickfixImport, OfARepeatedKeyTheLastValueCountsAsInQuickFix) {
+    const auto text = initiator_with("senderCompID=C\nSenderCompID=D\n");
+    EXPECT_EQ(imported(text).sessions.at(0).sender, "D");
+    EXPECT_THAT(left_out_of(text), ElementsAre("4 SenderCompID", "8 senderCompID"));
+}
+
+TEST(QuickfixImport, ANumberOutOfBoundsBecomesTheNearestAndIsListed) {
+    const auto text = initiator_with(
+        "LogonTimeout=0\nLogoutTimeout=4000\nMaxLatency=0\nHeartBtInt=99999999\nReconnectInterval=7200\n"
+        "MaxMessagesInResendRequest=2147483647\n");
+    const auto session = imported(text).sessions.at(0);
+    EXPECT_EQ(session.logon_seconds, 1U);
+    EXPECT_EQ(session.logout_seconds, 3'600U);
+    EXPECT_EQ(session.max_latency_seconds, 1U);
+    EXPECT_EQ(session.heartbeat_seconds, 86'400U);
+    EXPECT_EQ(session.reconnect_ms, 3'600'000U);
+    EXPECT_EQ(session.resend_chunk, 1'000'000U);
+    EXPECT_THAT(left_out_of(text), ElementsAre("8 LogonTimeout", "9 LogoutTimeout", "10 MaxLatency", "11 HeartBtInt",
+                                               "12 ReconnectInterval", "13 MaxMessagesInResendRequest"));
+    EXPECT_THAT(import_quickfix(text, "q.cfg").toml,
+                HasSubstr("# line 9: LogoutTimeout: 1 to 3600 is possible here, so 3600 is used\n"));
+}
+
+TEST(QuickfixImport, PausesOfQuickFixJBecomeTheFirstAndTheLast) {
+    const auto text = initiator_with("ReconnectInterval=3x10;60\n");
+    EXPECT_EQ(imported(text).sessions.at(0).reconnect_ms, 10'000U);
+    EXPECT_EQ(imported(text).sessions.at(0).reconnect_longest_ms, 60'000U);
+    EXPECT_THAT(left_out_of(text), ElementsAre("8 ReconnectInterval"));
+    EXPECT_THAT(import_error(initiator_with("ReconnectInterval=3x\n")), HasSubstr("quickfix.cfg:8: ReconnectInterval"));
+}
+
+TEST(QuickfixImport, AVariableOfQuickFixJIsRefusedWhereItsValueIsUsed) {
+    EXPECT_EQ(import_error("[DEFAULT]\nuser=zz\n" + initiator_with("SenderCompID=desk-${user}\n")),
+              "quickfix.cfg:10: SenderCompID: ${user} is a variable of QuickFIX/J; write its value in its place");
+    EXPECT_THAT(import_error(initiator_with("SenderSubID=${sub}\n")), HasSubstr("quickfix.cfg:8: SenderSubID: ${sub}"));
+    EXPECT_THAT(left_out_of(initiator_with("SLF4JLogEventCategory=${senderCompID}.events\n")),
+                ElementsAre("8 SLF4JLogEventCategory"));
+}
+
+TEST(QuickfixImport, AnAddressIsOneOfThisMachineInEitherForm) {
+    const auto listens = [](std::string_view address) {
+        return imported(acceptor_with("SocketAcceptAddress=" + std::string{address} + "\n")).acceptors.at(0).listen;
+    };
+    EXPECT_EQ(listens("::1").to_string(), "[::1]:5001");
+    EXPECT_EQ(listens("[::1]").to_string(), "[::1]:5001");
+    EXPECT_EQ(listens("localhost").to_string(), "127.0.0.1:5001");
+    EXPECT_EQ(import_error(acceptor_with("SocketAcceptAddress=*\n")),
+              "quickfix.cfg:7: SocketAcceptAddress expects an address of this machine, found '*'; names are not looked "
+              "up");
+    EXPECT_THAT(import_error(acceptor_with("SocketAcceptPort=99999\n")),
+                HasSubstr("quickfix.cfg:7: SocketAcceptPort expects a port, found '99999'"));
+    EXPECT_EQ(imported(initiator_with("SocketConnectHost=[fd00::1]\nSocketLocalHost=localhost\n")).sessions.at(0).hosts,
+              std::vector<std::string>{"[fd00::1]:1"});
+}
+
+TEST(QuickfixImport, SessionsOfOnePortKeepTheirOwnAddresses) {
+    const auto text = acceptor_with("AllowedRemoteAddresses=10.0.0.1, localhost\n") +
+                      acceptor_with("TargetCompID=C\nAllowedRemoteAddresses=::1\n") +
+                      acceptor_with("TargetCompID=D\n") +
+                      acceptor_with("TargetCompID=E\nSocketAcceptAddress=127.0.0.1\nAllowedRemoteAddresses=\n");
+    const auto config = imported(text);
+    EXPECT_THAT(config.sessions.at(0).allow, ElementsAre("10.0.0.1", "127.0.0.1"));
+    EXPECT_THAT(config.sessions.at(1).allow, ElementsAre("::1"));
+    EXPECT_THAT(config.sessions.at(2).allow, IsEmpty());
+    EXPECT_THAT(config.sessions.at(3).allow, IsEmpty());
+    ASSERT_EQ(config.acceptors.size(), 2U);
+    EXPECT_THAT(config.acceptors[0].allow, IsEmpty());
+    EXPECT_EQ(config.sessions.at(2).acceptor, "port 5001");
+    EXPECT_EQ(config.sessions.at(3).acceptor, "127.0.0.1:5001");
+    EXPECT_THAT(import_error(acceptor_with("AllowedRemoteAddresses=10.0.0.1,desk.example\n")),
+                HasSubstr("quickfix.cfg:7: AllowedRemoteAddresses expects an address"));
+    EXPECT_THAT(import_error(text + acceptor_with("TargetCompID=F\nServerCertificateFile=c.pem\n")),
+                HasSubstr("the sessions of SocketAcceptPort 5001 differ in TLS"));
+}
+
+TEST(QuickfixImport, ALineThatIsNotUtf8IsNamed) {
+    EXPECT_THAT(import_error(initiator_with("FileStorePath=st\xFCre\n")), HasSubstr("quickfix.cfg:8: expected UTF-8"));
+    EXPECT_EQ(imported(initiator_with("# f\xFCr\nFileStorePath=st\u00FCre\n")).sessions.at(0).store,
+              "st\u00FCre/FIX.4.4-A-B.store");
+}
+
+TEST(QuickfixImport, WhatIsNotRejectedIsNotCompared) {
+    const auto fields = imported(initiator_with("AllowUnknownMsgFields=Y\n")).sessions.at(0);
+    EXPECT_FALSE(fields.message_fields_are_known);
+    EXPECT_THAT(fields.unchecked_types, IsEmpty());
+    EXPECT_TRUE(imported(initiator_with("AllowUnknownMsgFields=N\n")).sessions.at(0).message_fields_are_known);
+    for (const std::string key : {"ValidateIncomingMessage", "RejectInvalidMessage"}) {
+        EXPECT_THAT(imported(initiator_with(key + "=N\n")).sessions.at(0).unchecked_types, ElementsAre("*"));
+        EXPECT_THAT(left_out_of(initiator_with(key + "=N\n")), ElementsAre("8 " + key));
+        EXPECT_THAT(imported(initiator_with(key + "=Y\n")).sessions.at(0).unchecked_types, IsEmpty());
+        EXPECT_THAT(left_out_of(initiator_with(key + "=Y\n")), IsEmpty());
+    }
+}
+
+TEST(QuickfixImport, DefaultsOfTheOtherKindOfSessionDoNotMatter) {
+    const std::string defaults =
+        "[DEFAULT]\nReconnectInterval=5\nSocketConnectHost1=h\nSocketConnectPort1=1\nSocketLocalHost=10.0.0.1\n"
+        "ProxyUser=me\nClientCertificateFile=c.pem\nSocketAcceptPort=5001\nAllowedRemoteAddresses=10.0.0.1\n"
+        "ServerCertificateFile=c.pem\nCertificateVerifyLevel=2\nCertificationAuthoritiesFile=ca.pem\n";
+    EXPECT_THAT(left_out_of(defaults + initiator_with("")), IsEmpty());
+    EXPECT_THAT(left_out_of(defaults + acceptor_with("CertificateVerifyLevel=1\n")), IsEmpty());
+}
+
+TEST(QuickfixImport, HostsBehindAMissingNumberAreListed) {
+    const auto text =
+        initiator_with("SocketConnectHost1=b\nSocketConnectPort1=2\nSocketConnectHost3=c\nSocketConnectPort3=3\n");
+    EXPECT_THAT(imported(text).sessions.at(0).hosts, ElementsAre("h:1", "b:2"));
+    EXPECT_THAT(left_out_of(text), ElementsAre("10 SocketConnectHost3", "11 SocketConnectPort3"));
+    EXPECT_THAT(import_quickfix(text, "q.cfg").toml,
+                HasSubstr("SocketConnectHost3: QuickFIX uses such hosts up to the first number that is missing"));
+}
+
+TEST(QuickfixImport, FoldersOfFurtherLogsAreListed) {
+    const auto text = "[DEFAULT]\nFileLogPath=log\n" + initiator_with("FileLogPath=one/\n") +
+                      initiator_with("TargetCompID=C\n") + initiator_with("TargetCompID=D\n");
+    EXPECT_EQ(imported(text).raw_log, "one/raw.log");
+    EXPECT_THAT(left_out_of(text), ElementsAre("2 FileLogPath", "15 TargetCompID", "23 TargetCompID"));
+}
+
+TEST(QuickfixImport, TextKeepsItsControlCharacters) {
+    const auto import = import_quickfix(initiator_with("FileStorePath=a\tb\x01\nMy\x02Key=7\n"), "a\nb.cfg");
+    EXPECT_EQ(config_of(import).sessions.at(0).store, "a\tb\x01/FIX.4.4-A-B.store");
+    EXPECT_THAT(import.toml, HasSubstr("# line 9: My?Key: "));
 }
 
 TEST(QuickfixImport, MessagesThatAreNotToBeKeptAreListedAndTheNumbersKept) {
-    const auto session = std::string{kSession} + "PersistMessages=N\n";
+    const auto session = std::string{kImportedSession} + "PersistMessages=N\n";
     EXPECT_THAT(left_out_of(session), ElementsAre(HasSubstr(" PersistMessages")));
     EXPECT_THAT(left_out_of(session + "FileStorePath=s\n"), ElementsAre(HasSubstr(" PersistMessages")));
     EXPECT_EQ(imported(session + "FileStorePath=s\n").sessions.at(0).store, "s/FIX.4.4-A-B.store");
@@ -227,7 +355,7 @@ TEST(QuickfixImport, MessagesThatAreNotToBeKeptAreListedAndTheNumbersKept) {
 TEST(QuickfixImport, ATemplateWithAFixedTargetIsListed) {
     for (const char* key : {"DynamicSession", "AcceptorTemplate"}) {
         const auto line = std::string{key} + "=Y\n";
-        EXPECT_THAT(left_out_of(std::string{kSession} + line), ElementsAre(HasSubstr(key)));
+        EXPECT_THAT(left_out_of(std::string{kImportedSession} + line), ElementsAre(HasSubstr(key)));
         EXPECT_THAT(left_out_of("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\n"
                                 "TargetCompID=*\nSocketAcceptPort=5001\n" +
                                 line),
@@ -236,37 +364,38 @@ TEST(QuickfixImport, ATemplateWithAFixedTargetIsListed) {
 }
 
 TEST(QuickfixImport, OfSessionsThatDifferInTheirQualifierTheFirstStays) {
-    const auto text =
-        std::string{kSession} + "SessionQualifier=ONE\n" + std::string{kSession} + "SessionQualifier=TWO\n";
+    const auto text = std::string{kImportedSession} + "SessionQualifier=ONE\n" + std::string{kImportedSession} +
+                      "SessionQualifier=TWO\n";
     const auto import = import_quickfix(text, "quickfix.cfg");
     EXPECT_EQ(config_of(import).sessions.size(), 1U);
     ASSERT_EQ(import.left_out.size(), 2U);
     EXPECT_EQ(import.left_out[0].key, "SessionQualifier");
     EXPECT_EQ(import.left_out[1].key, "[SESSION]");
     EXPECT_THAT(import.toml, HasSubstr("that of line 1 has the same ids"));
-    EXPECT_THAT(error_of(std::string{kSession} + std::string{kSession}), HasSubstr("twice"));
+    EXPECT_THAT(import_error(std::string{kImportedSession} + std::string{kImportedSession}), HasSubstr("twice"));
 }
 
 TEST(QuickfixImport, AByteOrderMarkIsNoPartOfTheFile) {
-    EXPECT_EQ(imported("\xEF\xBB\xBF" + std::string{kSession}).sessions.size(), 1U);
+    EXPECT_EQ(imported("\xEF\xBB\xBF" + std::string{kImportedSession}).sessions.size(), 1U);
 }
 
 TEST(QuickfixImport, EachPlainKeyIsAccepted) {
     for (const auto& plain : quickfix::kPlainKeys) {
-        const auto* const value = plain.kind == quickfix::Kind::number   ? "7"
-                                  : plain.kind == quickfix::Kind::yes_no ? "Y"
-                                                                         : "127.0.0.1";
-        EXPECT_THAT(left_out_of(std::string{kSession} + "ProxyType=http\nProxyHost=h\nProxyPort=1\n" +
+        using enum quickfix::Kind;
+        const auto* const value = plain.kind == number                           ? "7"
+                                  : plain.kind == yes_no || plain.kind == no_yes ? "Y"
+                                                                                 : "127.0.0.1";
+        EXPECT_THAT(left_out_of(std::string{kImportedSession} + "ProxyType=http\nProxyHost=h\nProxyPort=1\n" +
                                 std::string{plain.quickfix} + "=" + value + "\n"),
                     IsEmpty())
             << plain.quickfix;
     }
-    EXPECT_THAT(left_out_of(std::string{kSession} + "ResendRequestChunkSize=5\nMaxMessagesInResendRequest=9\n"),
+    EXPECT_THAT(left_out_of(std::string{kImportedSession} + "ResendRequestChunkSize=5\nMaxMessagesInResendRequest=9\n"),
                 ElementsAre("8 ResendRequestChunkSize"));
 }
 
 TEST(QuickfixImport, AProxyIsOneKeyAndItsPasswordIsNotCopied) {
-    const auto text = std::string{kSession} +
+    const auto text = std::string{kImportedSession} +
                       "ProxyType=socks\nProxyHost=gate\nProxyPort=1080\nProxyUser=me\n"
                       "ProxyPassword=geheim\nProxyVersion=5\nSocketLocalHost=10.0.0.1\n";
     const auto import = import_quickfix(text, "quickfix.cfg");
@@ -275,25 +404,27 @@ TEST(QuickfixImport, AProxyIsOneKeyAndItsPasswordIsNotCopied) {
     EXPECT_EQ(config.sessions[0].proxy_username, "me");
     EXPECT_THAT(import.toml, ::testing::Not(HasSubstr("geheim")));
     EXPECT_THAT(left_out_of(text), ElementsAre("12 ProxyPassword"));
-    EXPECT_THAT(error_of(std::string{kSession} + "ProxyType=other\n"), HasSubstr("quickfix.cfg:8: ProxyType expects"));
+    EXPECT_THAT(import_error(std::string{kImportedSession} + "ProxyType=other\n"),
+                HasSubstr("quickfix.cfg:8: ProxyType expects"));
 }
 
 TEST(QuickfixImport, AMistakeIsNamedWithFileAndLine) {
-    const std::string session{kSession};
-    EXPECT_THAT(error_of(""), HasSubstr("quickfix.cfg: there is no [SESSION]"));
-    EXPECT_THAT(error_of("a=b\n"), HasSubstr("quickfix.cfg:1: a setting before"));
-    EXPECT_THAT(error_of("[OTHER]\n"), HasSubstr("quickfix.cfg:1: expected [DEFAULT] or [SESSION]"));
-    EXPECT_THAT(error_of(session + "HeartBtInt=ten\n"), HasSubstr("quickfix.cfg:8: HeartBtInt expects a number"));
-    EXPECT_THAT(error_of(session + "ResetOnLogon=maybe\n"), HasSubstr("quickfix.cfg:8: ResetOnLogon expects Y or N"));
-    EXPECT_THAT(error_of(session + "garbage\n"), HasSubstr("quickfix.cfg:8: expected KEY=VALUE"));
-    EXPECT_THAT(error_of(session + "BeginString=FIX.4.4\n"),
-                HasSubstr("quickfix.cfg:8: key 'BeginString' is listed twice"));
-    EXPECT_THAT(error_of(session + "StartDay=noday\n"), HasSubstr("quickfix.cfg:8: StartDay expects a day"));
-    EXPECT_THAT(error_of("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"),
-                HasSubstr("quickfix.cfg:1: the session has no SocketAcceptPort"));
-    EXPECT_THAT(error_of(session + "HeartBtInt=99999999\n"), HasSubstr("what quickfix.cfg becomes:"));
-    EXPECT_THAT(error_of(session + session), HasSubstr("what quickfix.cfg becomes: [[session]] "));
-    EXPECT_THAT(error_of(session + session), HasSubstr("is listed twice"));
+    const std::string session{kImportedSession};
+    EXPECT_THAT(import_error(""), HasSubstr("quickfix.cfg: there is no [SESSION]"));
+    EXPECT_THAT(import_error("a=b\n"), HasSubstr("quickfix.cfg:1: a setting before"));
+    EXPECT_THAT(import_error("[OTHER]\n"), HasSubstr("quickfix.cfg:1: expected [DEFAULT] or [SESSION]"));
+    EXPECT_THAT(import_error(session + "HeartBtInt=ten\n"), HasSubstr("quickfix.cfg:8: HeartBtInt expects a number"));
+    EXPECT_THAT(import_error(session + "ResetOnLogon=maybe\n"),
+                HasSubstr("quickfix.cfg:8: ResetOnLogon expects Y or N"));
+    EXPECT_THAT(import_error(session + "garbage\n"), HasSubstr("quickfix.cfg:8: expected KEY=VALUE"));
+    EXPECT_THAT(import_error(session + "StartDay=noday\n"), HasSubstr("quickfix.cfg:8: StartDay expects a day"));
+    EXPECT_THAT(
+        import_error("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"),
+        HasSubstr("quickfix.cfg:1: the session has no SocketAcceptPort"));
+    EXPECT_THAT(import_error(session + "SenderCompID=" + std::string(65, 'x') + "\n"),
+                HasSubstr("what quickfix.cfg becomes:"));
+    EXPECT_THAT(import_error(session + session), HasSubstr("what quickfix.cfg becomes: [[session]] "));
+    EXPECT_THAT(import_error(session + session), HasSubstr("is listed twice"));
 }
 
 }  // namespace
