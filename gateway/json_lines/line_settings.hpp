@@ -9,6 +9,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/sinks/count_of.hpp"
 #include "gateway/sinks/kind_of.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"
@@ -17,14 +18,24 @@ namespace millpond::gateway {
 
 /// Settings of the sinks that send JSON lines to clients: tcp and web.
 struct LineSettings : SinkBasics {
+    /// options: of the sink, with its defaults.
+    template <class Options>
+    LineSettings(std::string_view address, const Options& options)
+        : listen(net::SocketAddress::parse(address)),
+          mode(options.mode),
+          backlog(options.backlog),
+          max_clients(options.max_clients),
+          send_buffer(options.send_buffer),
+          stall_seconds(count_of<std::chrono::seconds>(options.stall)) {}
+
     net::SocketAddress listen;
-    Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
-    std::uint64_t backlog{16'384};   ///< JSON lines that a client may fall behind, a power of two.
-    std::uint64_t max_clients{1'024};
-    std::uint64_t send_buffer{0};     ///< Bytes that the kernel may hold for a client.
-    std::uint64_t stall_seconds{10};  ///< A client that accepts no data for this long is disconnected.
-    service::TokenSource token;       ///< What clients must present; nothing when empty.
-    service::TlsOptions tls;          ///< Plain when empty.
+    Delivery mode;          ///< A client's mode until it asks for the other.
+    std::uint64_t backlog;  ///< JSON lines that a client may fall behind, a power of two.
+    std::uint64_t max_clients;
+    std::uint64_t send_buffer;    ///< Bytes that the kernel may hold for a client.
+    std::uint64_t stall_seconds;  ///< A client that accepts no data for this long is disconnected.
+    service::TokenSource token;   ///< What clients must present; nothing when empty.
+    service::TlsOptions tls;      ///< Plain when empty.
     friend bool operator==(const LineSettings&, const LineSettings&) = default;
 };
 

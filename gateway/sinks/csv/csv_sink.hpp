@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,19 +11,10 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_csv.hpp>
 
+#include "gateway/sinks/csv/options.hpp"
 #include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::csv {
-
-struct Options {
-    std::string name{"csv"};
-    std::string path{};
-    Delivery mode{Delivery::every};
-    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
-    std::uint64_t keep{0};  ///< Renamed files to keep; the oldest is removed first; 0: all.
-    std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
-    mode_t file_mode{core::kFileMode};
-};
 
 /// Throws std::invalid_argument if the file at `path` was not written by such a sink: opening would rename it.
 void check_path(const std::string& path);

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
+#include "gateway/sinks/count_of.hpp"
+#include "gateway/sinks/csv/options.hpp"
 #include "gateway/sinks/kind.hpp"
-#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::csv {
 
@@ -13,10 +15,11 @@ struct Settings : SinkBasics {
     Settings() { poll = core::Poll::block; }  // rows wait longer than any sleep
 
     std::string path;
-    Delivery mode{Delivery::every};
-    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached this size is closed and renamed.
-    std::uint64_t keep{0};                             ///< Renamed files that are kept; 0: all.
-    std::uint64_t flush_ms{200};                       ///< Longest time that rows wait in memory.
+    Delivery mode{Options{}.mode};
+    std::uint64_t rotate_bytes{Options{}.rotate_bytes};  ///< A file that reached this size is closed and renamed.
+    std::uint64_t keep{Options{}.keep};                  ///< Renamed files that are kept; 0: all.
+    /// Longest time that rows wait in memory.
+    std::uint64_t flush_ms{count_of<std::chrono::milliseconds>(Options{}.flush)};
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const SinkKind& kind() noexcept;

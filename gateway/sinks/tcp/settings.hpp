@@ -1,15 +1,13 @@
 #pragma once
 
 #include "gateway/json_lines/line_settings.hpp"
+#include "gateway/sinks/tcp/options.hpp"
 
 namespace millpond::gateway::tcp {
 
 /// JSON lines to TCP clients: `[[tcp]]`.
 struct Settings : LineSettings {
-    Settings() {
-        listen = net::SocketAddress::parse("127.0.0.1:9100");
-        send_buffer = 256ULL * 1024;
-    }
+    Settings() : LineSettings("127.0.0.1:9100", Options{}) {}
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const SinkKind& kind() noexcept;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,17 +16,9 @@
 
 #include "gateway/sinks/conflator.hpp"
 #include "gateway/sinks/sink.hpp"
+#include "gateway/sinks/udp/options.hpp"
 
 namespace millpond::gateway::udp {
-
-struct Options {
-    std::string name{"udp"};
-    net::SocketAddress to{};
-    std::string interface{};
-    std::uint16_t channel{0};
-    Delivery mode{Delivery::every};
-    std::chrono::nanoseconds heartbeat{std::chrono::seconds{1}};
-};
 
 /// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
 /// the whole channel; a Gap sends the quotes that it makes incomplete once more, a few at a time; trades and states are
