@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "service/http/access.hpp"
@@ -49,6 +50,7 @@ private:
     /// Answers an invalid request and closes the connection.
     void turn_away(boost::beast::http::status status);
     void send();
+    void write_more();
     void on_written(boost::beast::error_code error);
     /// Reads remaining input for a moment.
     void drain();
@@ -68,6 +70,8 @@ private:
     std::size_t drained_{0};
     std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
     boost::beast::http::response<boost::beast::http::string_body> response_;
+    std::string sent_;  ///< The response as bytes, until they are written.
+    std::size_t written_{0};
 };
 
 }  // namespace millpond::http

@@ -2,56 +2,77 @@
 
 #include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/stream_base.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/core/role.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
-#include <boost/beast/websocket/teardown.hpp>
 
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <memory>
-#include <variant>
 
 #include "service/tls.hpp"
 
 namespace millpond::http {
 
-/// A connection, plain or with TLS, in the shape that Beast's operations and WebSockets stand on.
+/// A connection, plain or with TLS, in the shape that Beast's operations and WebSockets stand on. Below it the types of
+/// buffers and handlers are always the same, so both kinds of connection are compiled once.
 ///
 /// Threads: the one that runs its context.
 class Stream {
 public:
     using Tcp = boost::beast::tcp_stream;
     using executor_type = Tcp::executor_type;
+    using Done = std::move_only_function<void(boost::beast::error_code)>;
+    using Moved = std::move_only_function<void(boost::beast::error_code, std::size_t)>;
 
     /// tls: not on() is plain.
     Stream(boost::asio::ip::tcp::socket&& socket, const service::TlsContext& tls);
+    Stream(Stream&&) noexcept;
+    Stream& operator=(Stream&&) noexcept;
+    ~Stream();
 
     [[nodiscard]] executor_type get_executor() noexcept { return tcp().get_executor(); }
     /// What is below: the socket, and how long an operation may take.
     [[nodiscard]] Tcp& tcp() noexcept;
-    [[nodiscard]] bool is_secure() const noexcept { return std::holds_alternative<Secure>(*layer_); }
+    [[nodiscard]] bool is_secure() const noexcept;
 
-    /// Only where is_secure(). Calls handler(error).
-    template <class Handler>
-    void async_handshake(Handler&& handler) {
-        std::get<Secure>(*layer_).async_handshake(boost::asio::ssl::stream_base::server,
-                                                  std::forward<Handler>(handler));
-    }
+    /// Only where is_secure().
+    void async_handshake(Done&& done);
     template <class Buffers, class Handler>
     void async_read_some(const Buffers& buffers, Handler&& handler) {
-        std::visit([&](auto& layer) { layer.async_read_some(buffers, std::forward<Handler>(handler)); }, *layer_);
+        boost::asio::mutable_buffer first;
+        for (auto at = boost::asio::buffer_sequence_begin(buffers);
+             first.size() == 0 && at != boost::asio::buffer_sequence_end(buffers); ++at) {
+            first = *at;
+        }
+        read_some(first, std::forward<Handler>(handler));
     }
     template <class Buffers, class Handler>
     void async_write_some(const Buffers& buffers, Handler&& handler) {
-        std::visit([&](auto& layer) { layer.async_write_some(buffers, std::forward<Handler>(handler)); }, *layer_);
+        ConstBuffers first;
+        auto to = first.begin();
+        for (auto at = boost::asio::buffer_sequence_begin(buffers);
+             to != first.end() && at != boost::asio::buffer_sequence_end(buffers); ++at) {
+            const boost::asio::const_buffer buffer{*at};
+            if (buffer.size() != 0) *to++ = buffer;
+        }
+        write_some(first, std::forward<Handler>(handler));
     }
+    /// Closes the socket in turn with the peer.
+    void async_teardown(boost::beast::role_type role, Done&& done);
 
 private:
-    using Secure = boost::beast::ssl_stream<Tcp>;
+    struct Layer;
+    // A frame of a WebSocket has two, its head and its text; what more there is the next write takes.
+    using ConstBuffers = std::array<boost::asio::const_buffer, 4>;
 
-    std::unique_ptr<std::variant<Tcp, Secure>> layer_;  // neither can be moved while an operation is pending
+    void read_some(boost::asio::mutable_buffer buffer, Moved&& moved);
+    void write_some(const ConstBuffers& buffers, Moved&& moved);
+
+    std::unique_ptr<Layer> layer_;  // cannot be moved while an operation is pending
 };
 
 /// Beast finds these two by their names: a WebSocket ends by them. Its close frames have said that nothing is missing,
@@ -60,8 +81,7 @@ inline void beast_close_socket(Stream& stream) { stream.tcp().close(); }
 
 template <class Handler>
 void async_teardown(boost::beast::role_type role, Stream& stream, Handler&& handler) {
-    using boost::beast::websocket::async_teardown;
-    async_teardown(role, stream.tcp().socket(), std::forward<Handler>(handler));
+    stream.async_teardown(role, std::forward<Handler>(handler));
 }
 
 }  // namespace millpond::http
