@@ -13,6 +13,8 @@
 #include <millpond/core/json_string.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 
+#include "fixd/admin/logout_reason.hpp"
+
 namespace millpond::fixd {
 
 using core::json_string;

@@ -42,7 +42,4 @@ struct Administered {
 /// SESSION is a whole name, or a part that only one name has.
 [[nodiscard]] std::string answer_admin(std::string_view request, const Administered& administered);
 
-/// What is wrong with a reason for a Logout, for people; empty where nothing is.
-[[nodiscard]] std::string fault_of_reason(std::string_view reason);
-
 }  // namespace millpond::fixd

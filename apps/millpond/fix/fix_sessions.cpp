@@ -12,7 +12,7 @@
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/admin/admin_server.hpp"
-#include "fixd/admin/session_admin.hpp"
+#include "fixd/admin/logout_reason.hpp"
 #include "fixd/print/fix_printer.hpp"
 #include "service/json.hpp"
 
