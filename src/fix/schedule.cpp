@@ -43,7 +43,7 @@ Schedule Schedule::weekly(Weekday start_day, std::int64_t start_second, Weekday 
 
 std::int64_t Schedule::session_of(std::int64_t utc_ns) const noexcept {
     const auto utc = floor_div(utc_ns, kNanos);
-    const auto local = utc + (zone_ != nullptr ? zone_->offset_at(utc) : 0);
+    const auto local = zone_ != nullptr ? zone_->latest_local_at(utc) : utc;
     const auto period = weekly_ ? kWeek : kDay;
     const auto origin = (weekly_ ? kFirstSunday : 0) + start_;
     const auto began = origin + floor_div(local - origin, period) * period;

@@ -26,6 +26,12 @@ constexpr Tag kSide = 54;
 constexpr Tag kSymbol = 55;
 constexpr Tag kTransactTime = 60;
 
+/// Runs of a schedule begin and end with a whole second.
+std::int64_t next_second(core::Moment now) noexcept {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    return now.monotonic_ns + kSecond - (now.utc_ns % kSecond + kSecond) % kSecond;
+}
+
 bool has_delimiter(std::string_view value) noexcept { return value.find('\x01') != std::string_view::npos; }
 
 void check_fields(const SessionConfig& config) {
@@ -174,10 +180,20 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
     begin_run(now);
 }
 
-/// Resets the numbers if they belong to a run of the schedule that has ended.
-void Session::begin_run(core::Moment now) noexcept {
+/// Whether the numbers belong to a run of the schedule that has ended, also if another one followed without a gap.
+bool Session::run_is_over(core::Moment now) const noexcept {
     const auto& schedule = config_.schedule;
-    if (schedule && !schedule->same_session(store_->creation_utc_ns(), now.utc_ns)) store_->reset(now.utc_ns);
+    return schedule && !schedule->same_session(store_->creation_utc_ns(), now.utc_ns);
+}
+
+void Session::begin_run(core::Moment now) noexcept {
+    if (run_is_over(now)) store_->reset(now.utc_ns);
+}
+
+bool Session::may_keep(core::Moment now) const noexcept {
+    if (state_ == State::active || closing_ || !may_keep_) return false;
+    if (state_ != State::disconnected) return !run_is_over(now);
+    return !config_.schedule || config_.schedule->is_open(now.utc_ns);
 }
 
 void Session::on_connect(core::Moment now) {
@@ -190,7 +206,7 @@ void Session::on_connect(core::Moment now) {
     connected_ns_ = now.monotonic_ns;
     last_received_ns_ = now.monotonic_ns;
     last_sent_ns_ = now.monotonic_ns;
-    checked_ns_ = now.monotonic_ns;
+    schedule_due_ns_ = next_second(now);
     held_.clear();
     requested_to_ = 0;
     highest_seen_ = 0;
@@ -251,8 +267,7 @@ std::int64_t Session::next_deadline_ns() const noexcept {
         case State::active: break;
     }
     if (!resend_.empty() && !handler_->congested()) return last_sent_ns_;
-    // The end of the schedule is noticed within a second.
-    auto deadline = config_.schedule ? checked_ns_ + 1'000'000'000 : kNever;
+    auto deadline = config_.schedule ? schedule_due_ns_ : kNever;
     if (requested_to_ != 0) deadline = std::min(deadline, progress_ns_ + config_.resend_timeout_ns);
     if (heartbeat_ns_ <= 0) return deadline;
     if (test_request_sent_) return std::min(deadline, last_received_ns_ + heartbeat_ns_ / 10 * kGoneTenths);
@@ -276,8 +291,8 @@ void Session::on_timer(core::Moment now) {
             return;
         case State::active: break;
     }
-    checked_ns_ = now.monotonic_ns;
-    if (config_.schedule && !config_.schedule->is_open(now.utc_ns)) {
+    schedule_due_ns_ = next_second(now);
+    if (run_is_over(now)) {
         logout("the session has ended by schedule", now);
         return;
     }

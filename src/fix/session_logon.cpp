@@ -66,6 +66,11 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
         refuse_logon({tag::kMsgType, kNoLogon});
         return;
     }
+    // An initiator's Logon may be of the run before.
+    if (run_is_over(now)) {
+        disconnect(Disconnect::outside_schedule);
+        return;
+    }
     // Before any reply, because that uses a number, and only a counterparty may cause that.
     if (!handler_->may_log_on(message)) {
         refuse_logon({.reason = "not authorized"});

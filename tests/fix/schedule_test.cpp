@@ -93,6 +93,34 @@ TEST(Schedule, AnHourThatTheClocksShowTwiceIsOneSession) {
     EXPECT_TRUE(schedule.same_session(at("20241103-05:45:00"), at("20241103-06:45:00")));
 }
 
+TEST(Schedule, AStartThatTheClocksShowTwiceBeginsOneRun) {
+    const auto schedule =
+        Schedule::daily(90 * 60, 75 * 60, {true, true, true, true, true, true, true}, new_york());  // 01:30 to 01:15
+    EXPECT_FALSE(schedule.is_open(at("20241103-05:29:59")));  // 01:29:59 in summer
+    for (const auto* time : {"20241103-05:59:59", "20241103-06:00:00", "20241103-06:14:59", "20241103-06:20:00",
+                             "20241103-06:30:00", "20241103-07:00:00", "20241104-06:14:59"}) {
+        EXPECT_TRUE(schedule.same_session(at("20241103-05:30:00"), at(time))) << time;
+    }
+    EXPECT_FALSE(schedule.is_open(at("20241104-06:15:00")));
+    EXPECT_FALSE(schedule.same_session(at("20241103-05:30:00"), at("20241104-06:30:00")));
+}
+
+TEST(Schedule, AnEndThatTheClocksShowTwiceEndsOneRun) {
+    const auto schedule = Schedule::daily(17 * kHour, 90 * 60, {true, true, true, true, true, true, true}, new_york());
+    EXPECT_TRUE(schedule.is_open(at("20241103-05:29:59")));
+    for (const auto* time : {"20241103-05:30:00", "20241103-06:10:00", "20241103-06:30:00", "20241103-21:59:59"}) {
+        EXPECT_FALSE(schedule.is_open(at(time))) << time;
+    }
+    EXPECT_TRUE(schedule.is_open(at("20241103-22:00:00")));
+}
+
+TEST(Schedule, AStartThatTheClocksSkipIsTheMomentAtWhichTheyDo) {
+    const auto schedule =
+        Schedule::daily(150 * 60, 150 * 60, {true, true, true, true, true, true, true}, new_york());  // 02:30
+    EXPECT_FALSE(schedule.same_session(at("20240310-06:59:59"), at("20240310-07:00:00")));
+    EXPECT_TRUE(schedule.same_session(at("20240310-07:00:00"), at("20240311-06:29:59")));
+}
+
 TEST(TimeZone, ChangesComeInOrder) {
     TimeZone zone{60};
     zone.add_change(1000, 120);

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <random>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/fix/session_peer.hpp"
@@ -160,6 +162,80 @@ TEST(SessionSchedule, OutsideOfItEveryLogonIsRefused) {
     Peer peer{{.schedule = schedule}};
     peer.session_.on_connect(peer.now_);  // 03:04:05
     EXPECT_EQ(peer.closed_, Disconnect::outside_schedule);
+}
+
+constexpr std::int64_t kDay = 24 * 3600 * kSecond;
+
+/// Answers TestRequests until the session ends or the time has passed.
+void stay_connected(Peer& peer, std::int64_t nanos) {
+    for (const auto end = peer.now_.after(nanos); peer.now_.monotonic_ns < end.monotonic_ns;) {
+        peer.pass(std::min(25 * kSecond, end.monotonic_ns - peer.now_.monotonic_ns));
+        if (peer.closed_ || peer.session_.state() != Session::State::active) return;
+        peer.give("0", "");
+    }
+}
+
+struct Runs {
+    const char* name;
+    Schedule schedule;
+    std::int64_t until_next_ns;  // from 20240102-03:04:05, a Tuesday
+};
+
+class SessionRuns : public testing::TestWithParam<Runs> {};
+
+TEST_P(SessionRuns, AConnectionOfTheRunBeforeLogsOutAndTheNextLogonBeginsWithOne) {
+    Peer peer{{.schedule = GetParam().schedule}};
+    peer.log_on("98=0|108=30|");
+    stay_connected(peer, GetParam().until_next_ns - 1);
+    ASSERT_EQ(peer.session_.state(), Session::State::active);
+    EXPECT_TRUE(peer.order("before"));
+    peer.sent_.clear();
+    peer.pass(1);
+    EXPECT_THAT(peer.sent(), testing::HasSubstr("58=the session has ended by schedule|"));
+    EXPECT_FALSE(peer.order("after"));
+    EXPECT_FALSE(peer.session_.may_keep(peer.now_)) << "it would be lost by the reset";
+    peer.give("D", "11=crosses|");
+    EXPECT_EQ(peer.delivered_.size(), 1U);
+    peer.give("5", "");
+    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+    peer.closed_.reset();
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|");
+    EXPECT_EQ(peer.session_.state(), Session::State::active);
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n");
+    stay_connected(peer, kDay / 2);
+    EXPECT_EQ(peer.session_.state(), Session::State::active) << "the new run goes on";
+}
+
+TEST_P(SessionRuns, ALogonOfTheRunBeforeIsNotCompleted) {
+    Peer peer{{.role = Role::initiator, .schedule = GetParam().schedule}};
+    peer.pass(GetParam().until_next_ns - 1);
+    peer.session_.on_connect(peer.now_);
+    peer.pass(1);
+    peer.give("A", "98=0|108=30|");
+    EXPECT_EQ(peer.closed_, Disconnect::outside_schedule);
+    EXPECT_EQ(peer.logons_, 0);
+    peer.closed_.reset();
+    peer.sent_.clear();
+    peer.session_.on_connect(peer.now_);
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n");
+}
+
+constexpr std::int64_t kUntilMidnight = kDay - (3 * 3600 + 4 * 60 + 5) * kSecond;
+
+INSTANTIATE_TEST_SUITE_P(
+    WithoutAGap, SessionRuns,
+    testing::Values(Runs{"Daily", Schedule::daily(0, 0), kUntilMidnight},
+                    Runs{"Weekly", Schedule::weekly(Schedule::Weekday::wednesday, 0, Schedule::Weekday::wednesday, 0),
+                         kUntilMidnight}),
+    [](const auto& runs) { return runs.param.name; });
+
+TEST(SessionSchedule, AGapInWhichNoTimerRanEndsTheRunToo) {
+    Peer peer{{.schedule = Schedule::daily(0, 24 * 3600 - 1)}};
+    peer.log_on("98=0|108=0|");
+    peer.now_ = peer.now_.after(kDay);
+    peer.pass(0);
+    EXPECT_EQ(peer.sent(), "35=5|34=2|58=the session has ended by schedule|\n");
 }
 
 TEST(SessionSchedule, ItsEndLogsOutAndANewRunResetsBothNumbers) {

@@ -9,7 +9,8 @@
 namespace millpond::fix {
 
 /// When a session runs: each day, on some weekdays, or from one day of the week to another, in the time of a zone. One
-/// that never stops has no schedule.
+/// that never stops has no schedule. A local time that the zone's clocks show twice counts once, the first time; one
+/// that they skip is the moment at which they do.
 ///
 /// Threads: a value. Memory: shares the zone, null for UTC.
 class Schedule {
@@ -17,7 +18,7 @@ public:
     enum class Weekday : std::uint8_t { sunday, monday, tuesday, wednesday, thursday, friday, saturday };
 
     /// From start to end on each of the days; over midnight where the end is not behind the start, and then the day is
-    /// the one it starts on. Seconds since the zone's midnight.
+    /// the one it starts on. Seconds since the zone's midnight. Where both are equal, one run follows the other.
     [[nodiscard]] static Schedule daily(std::int64_t start_second, std::int64_t end_second,
                                         std::array<bool, 7> weekdays = {true, true, true, true, true, true, true},
                                         std::shared_ptr<const TimeZone> zone = nullptr) noexcept;

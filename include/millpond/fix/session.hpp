@@ -73,11 +73,9 @@ public:
     /// Whether the session is logged on and its connection is not about to end: `send` may take a message.
     [[nodiscard]] bool takes_messages() const noexcept { return state_ == State::active && !closing_; }
 
-    /// Whether `keep` may take a message: the session is not logged on, and its schedule is open.
-    [[nodiscard]] bool may_keep(core::Moment now) const noexcept {
-        return state_ != State::active && !closing_ && may_keep_ &&
-               (!config_.schedule || config_.schedule->is_open(now.utc_ns));
-    }
+    /// Whether `keep` may take a message: the session is not logged on, its schedule is open, and a connection that
+    /// still exists is not of an earlier run.
+    [[nodiscard]] bool may_keep(core::Moment now) const noexcept;
     /// As `send`, for a session that is not logged on: the message gets its number and stays in the store. The peer
     /// finds the gap at its next logon and asks for it. Where the schedule's run that the numbers belong to is over,
     /// they are reset first. False, and no number is used up, as for `send`, where `may_keep` is false, and where the
@@ -195,6 +193,7 @@ private:
     [[nodiscard]] Routing way_back(const Message& message) const noexcept;
     void fail_admin(Written why, core::Moment now);
     void end_numbers(core::Moment now);
+    [[nodiscard]] bool run_is_over(core::Moment now) const noexcept;
     void begin_run(core::Moment now) noexcept;
     void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                     const Routing& routing) const;
@@ -287,7 +286,7 @@ private:
     std::int64_t last_sent_ns_{0};
     std::int64_t last_received_ns_{0};
     std::int64_t logout_ns_{0};
-    std::int64_t checked_ns_{0};  // when the schedule was looked at
+    std::int64_t schedule_due_ns_{0};  // when the schedule is looked at
     bool test_request_sent_{false};
     std::uint64_t requested_to_{0};  // last number of the pending ResendRequest; 0: none
     std::int64_t progress_ns_{0};    // when the last number was taken, or a ResendRequest sent

@@ -24,20 +24,36 @@ public:
                                         " does not lie behind the one at " +
                                         std::to_string(changes_.back().utc_seconds));
         }
-        changes_.push_back({utc_seconds, offset_seconds});
+        const auto latest = latest_local_at(utc_seconds - 1);
+        changes_.push_back({utc_seconds, offset_seconds, latest});
     }
 
     /// Local time less UTC, in seconds. Logarithmic in the number of changes.
     [[nodiscard]] std::int64_t offset_at(std::int64_t utc_seconds) const noexcept {
-        const auto after = std::ranges::upper_bound(changes_, utc_seconds, {}, &Change::utc_seconds);
-        return after == changes_.begin() ? first_offset_ : (after - 1)->offset_seconds;
+        const auto* const change = change_at(utc_seconds);
+        return change == nullptr ? first_offset_ : change->offset_seconds;
+    }
+
+    /// The latest local time that the zone's clocks have shown until then: while they show an hour once more, the
+    /// last second before. In seconds; logarithmic in the number of changes.
+    [[nodiscard]] std::int64_t latest_local_at(std::int64_t utc_seconds) const noexcept {
+        const auto* const change = change_at(utc_seconds);
+        if (change == nullptr) return utc_seconds + first_offset_;
+        return std::max(utc_seconds + change->offset_seconds, change->latest_local);
     }
 
 private:
     struct Change {
         std::int64_t utc_seconds{0};
         std::int64_t offset_seconds{0};
+        std::int64_t latest_local{0};  // of all the time before
     };
+
+    /// Null before the first.
+    [[nodiscard]] const Change* change_at(std::int64_t utc_seconds) const noexcept {
+        const auto after = std::ranges::upper_bound(changes_, utc_seconds, {}, &Change::utc_seconds);
+        return after == changes_.begin() ? nullptr : &*(after - 1);
+    }
 
     std::int64_t first_offset_;
     std::vector<Change> changes_;  // by ascending moment
