@@ -351,7 +351,9 @@ void Session::tell_logout(std::string_view text) {
 void Session::disconnect(Disconnect reason) {
     if (closing_) return;
     closing_ = true;
-    ended_by_fault_ = is_fault(reason);
+    // Anyone can send an acceptor a Logon.
+    const bool of_stranger = state_ == State::awaiting_logon && config_.role == Role::acceptor;
+    ended_by_fault_ = is_fault(reason) && !of_stranger;
     handler_->disconnect(reason);
 }
 

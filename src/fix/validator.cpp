@@ -51,9 +51,10 @@ struct Validator::Walk {
     const Message& message;
     const Dictionary* body_dictionary;
     const FieldSet* body;  // null: unknown, so not checked
+    std::size_t end{message.fields().size()};
     std::size_t at{0};
 
-    [[nodiscard]] bool done() const noexcept { return at == message.fields().size(); }
+    [[nodiscard]] bool done() const noexcept { return at == end; }
     [[nodiscard]] const Field& field() const noexcept { return message.fields()[at]; }
     [[nodiscard]] Rejection rejection(RejectReason reason, const Field& blamed) const noexcept {
         return {reason, message.tag_text(blamed)};
@@ -95,14 +96,15 @@ std::string_view text(RejectReason reason) noexcept {
 }
 
 std::optional<Rejection> Validator::check(const Message& message, const Dictionary* application) noexcept {
+    const auto* definition = session_->message(message.msg_type());
+    if ((definition == nullptr || !definition->admin) && !is_checked(message.msg_type())) [[unlikely]] {
+        return check_header(message);
+    }
     if (options_.fields_are_in_order) {
         if (const auto wrong = check_order(message)) return wrong;
     }
     Walk walk{.message = message, .body_dictionary = session_, .body = nullptr};
-    const auto* definition = session_->message(message.msg_type());
-    if ((definition == nullptr || !definition->admin) && !is_checked(message.msg_type())) [[unlikely]] {
-        definition = nullptr;
-    } else if (definition == nullptr && application != nullptr) {
+    if (definition == nullptr && application != nullptr) {
         walk.body_dictionary = application;
         definition = application->message(message.msg_type());
         if (definition == nullptr && application->complete()) return Rejection{RejectReason::invalid_msg_type};
@@ -118,6 +120,25 @@ std::optional<Rejection> Validator::check(const Message& message, const Dictiona
 bool Validator::is_checked(std::string_view msg_type) const noexcept {
     return std::ranges::none_of(options_.unchecked_types,
                                 [&](std::string_view type) { return type == msg_type || type == "*"; });
+}
+
+std::optional<Rejection> Validator::check_header(const Message& message) noexcept {
+    if (const auto wrong = check_required(message, session_->header())) return wrong;
+    Walk walk{.message = message, .body_dictionary = session_, .body = nullptr, .end = header_size(message)};
+    return check_fields(walk);
+}
+
+/// Number of fields in front of the first one that is not of the header.
+std::size_t Validator::header_size(const Message& message) const noexcept {
+    const FieldSet* group = nullptr;  // whose fields follow their count
+    std::size_t size = 0;
+    for (const auto& field : message.fields()) {
+        const auto* member = session_->header().find(field.tag);
+        if (member == nullptr && (group == nullptr || !group->has(field.tag))) break;
+        if (member != nullptr && member->group) group = member->group.get();
+        ++size;
+    }
+    return size;
 }
 
 std::optional<Rejection> Validator::check_order(const Message& message) const noexcept {

@@ -58,6 +58,30 @@ TEST(SessionOptions, WhatIsNoFaultOfTheSessionResetsNothing) {
     EXPECT_EQ(refused.store_.next_sender(), 2U);
 }
 
+TEST(SessionOptions, ALogonWhoseNumberIsTooLowResetsNothingOfAnAcceptor) {
+    Peer peer{resets()};
+    peer.log_on();
+    peer.session_.on_disconnect(peer.now_);
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|");  // a stranger's
+    EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+    EXPECT_EQ(peer.store_.next_sender(), 3U);  // behind our Logout
+}
+
+TEST(SessionOptions, AnInitiatorWhosePeerHasLostItsNumbersResetsBoth) {
+    auto config = resets();
+    config.role = Role::initiator;
+    Peer peer{config};
+    peer.log_on();
+    peer.session_.on_disconnect(peer.now_);
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|");
+    EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
+    EXPECT_EQ(peer.store_.next_target(), 1U);
+    EXPECT_EQ(peer.store_.next_sender(), 1U);
+}
+
 TEST(SessionOptions, AFaultOfAnEarlierConnectionDoesNotCountForTheNextOne) {
     Peer peer{resets()};
     peer.log_on();
@@ -112,9 +136,18 @@ TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass)
     EXPECT_EQ(reply({.unchecked_types = {"8", "D"}}, "D", "4321=x|"), "");
     EXPECT_EQ(reply({.unchecked_types = {"*"}}, "D", "4321=x|"), "");
     EXPECT_EQ(reply({.unchecked_types = {"*"}}, "zz", "4321=x|"), "");
+    // Values, order, and what belongs elsewhere. 18 has a list of values, 38 is a quantity, 60 a time.
+    for (const auto* body :
+         {"18=Z|", "38=abc|", "60=2026-11-26|", "58=|", "50=header|", "11=b|", "93=1|89=x|55=MSFT|"}) {
+        const auto order = "11=a|40=1|" + std::string{body} + "44=1|";
+        EXPECT_EQ(reply({.unchecked_types = {"D"}}, "D", order), "") << body;
+        EXPECT_NE(reply({}, "D", order).find("35=3|"), std::string::npos) << body;
+    }
     EXPECT_NE(reply({.unchecked_types = {"F"}}, "D", "4321=x|").find("35=3|"), std::string::npos);
     // Session messages are always checked.
     EXPECT_NE(reply({.unchecked_types = {"*", "1"}}, "1", "").find("371=112"), std::string::npos);
+    // The header still is.
+    EXPECT_NE(reply({.unchecked_types = {"*"}}, "D", "43=maybe|11=a|").find("371=43"), std::string::npos);
 }
 
 std::string garbled(Peer& peer, std::string_view type, std::uint64_t number, std::string_view body = "") {

@@ -65,7 +65,7 @@ struct SessionConfig {
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
     /// Resets both numbers when the connection ends by a fault: a timeout, a number that is too low, a message that
-    /// could not be sent. Not by a Logon that we refuse, which anyone can send.
+    /// could not be sent. An acceptor does not before the Logon is complete: anyone can send it one.
     bool reset_on_error{false};
     /// Rejects a whole message with a wrong CheckSum or a field that cannot be read, when its number is the next one,
     /// and counts it as received. The standard lets it be ignored and asked for again. Not Logon and SequenceReset.

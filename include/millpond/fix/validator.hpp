@@ -61,7 +61,8 @@ public:
         bool fields_are_in_order{true};       ///< Whether header, body and trailer must follow one another.
         bool members_are_in_order{true};      ///< Whether a group's fields must come in the dictionary's order.
         bool message_fields_are_known{true};  ///< Whether a tag below 5000 must be one of the message's.
-        /// MsgTypes of application messages whose bodies are not looked at; "*": of all. Header and trailer still are.
+        /// MsgTypes of application messages of which only the header is looked at, up to the first field of the body;
+        /// "*": of all.
         std::vector<std::string> unchecked_types{};
     };
 
@@ -83,6 +84,8 @@ private:
     struct Walk;
 
     [[nodiscard]] bool is_checked(std::string_view msg_type) const noexcept;
+    [[nodiscard]] std::optional<Rejection> check_header(const Message& message) noexcept;
+    [[nodiscard]] std::size_t header_size(const Message& message) const noexcept;
     [[nodiscard]] std::optional<Rejection> check_order(const Message& message) const noexcept;
     [[nodiscard]] std::optional<Rejection> check_required(const Message& message, const FieldSet& set) noexcept;
     [[nodiscard]] std::optional<Rejection> check_fields(Walk& walk) noexcept;
