@@ -39,6 +39,7 @@ void InputPath::begin(const InputBuffer& read, core::Moment now) {
     if (!buffer_.take_over(read)) connection_->set_broken();
     paused_ = stopped_ = false;
     rate_.begin(now.monotonic_ns);
+    if (tap_ != nullptr) tap_->on_connect(*name_);
 }
 
 bool InputPath::read(core::Moment now) {

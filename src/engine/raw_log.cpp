@@ -1,14 +1,21 @@
 #include <millpond/engine/raw_log.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/created_file.hpp>
 #include <millpond/core/thread_name.hpp>
 #include <millpond/fix/utc_time.hpp>
 
@@ -21,6 +28,15 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMostStreams = 4096;
 
+/// Nothing where the file is no raw log.
+std::optional<std::int64_t> time_of_first_line(const std::string& path) noexcept {
+    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    std::array<char, fix::kMaxTimestampChars> start;
+    const auto got = file ? ::read(file.get(), start.data(), start.size()) : -1;
+    const std::string_view text{start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    return fix::parse_utc_timestamp(text);
+}
+
 }  // namespace
 
 /// What stands in the ring in front of a session's name and the bytes.
@@ -31,6 +47,7 @@ struct RawLog::Piece {
     std::uint32_t bytes{0};
     std::uint16_t session_bytes{0};
     Direction direction{Direction::in};
+    bool connects{false};  // without bytes
 };
 
 RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.file.string(), options_.file_mode) {
@@ -38,7 +55,7 @@ RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.f
         throw std::invalid_argument("the raw log's ring of " + std::to_string(options_.ring_bytes) +
                                     " bytes: must be a power of two");
     }
-    if (!file_.open()) {
+    if (!open_file()) {
         const int error = errno;
         throw std::system_error(error, std::system_category(),
                                 "cannot write " + file_.path() + std::string{core::why_not_opened(error)});
@@ -46,7 +63,6 @@ RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.f
     ring_ = std::make_unique<char[]>(options_.ring_bytes);  // zeroed: its pages are there
     mask_ = options_.ring_bytes - 1;
     line_.reserve(kBufferBytes * 2);
-    opened_ = std::chrono::steady_clock::now();
     if (options_.compress || options_.keep != 0) {
         archive_ = std::make_unique<LogArchive>(
             file_,
@@ -83,14 +99,15 @@ void RawLog::get(std::uint64_t& at, void* data, std::size_t size) const noexcept
     at += size;
 }
 
-void RawLog::on_bytes(std::string_view session, Direction direction, std::string_view bytes,
-                      std::int64_t utc_ns) noexcept {
+void RawLog::put_piece(std::string_view session, Direction direction, std::string_view bytes, std::int64_t utc_ns,
+                       bool connects) noexcept {
     session = session.substr(0, UINT16_MAX);
     auto at = given_.load(std::memory_order_relaxed);
     const auto size = sizeof(Piece) + session.size() + bytes.size();
     if (at + size - taken_seen_ > options_.ring_bytes) {
         taken_seen_ = taken_.load(std::memory_order_acquire);  // sync "room made": write_waiting
         if (at + size - taken_seen_ > options_.ring_bytes) {
+            if (connects && lost_pieces_ != 0) return;  // the loss has the same effect
             ++lost_pieces_;
             lost_bytes_ += bytes.size();
             counters_.lost_pieces.add();
@@ -103,11 +120,13 @@ void RawLog::on_bytes(std::string_view session, Direction direction, std::string
                       .lost_bytes = std::exchange(lost_bytes_, 0),
                       .bytes = static_cast<std::uint32_t>(bytes.size()),
                       .session_bytes = static_cast<std::uint16_t>(session.size()),
-                      .direction = direction};
+                      .direction = direction,
+                      .connects = connects};
     put(at, &piece, sizeof piece);
     put(at, session.data(), session.size());
     put(at, bytes.data(), bytes.size());
     given_.store(at, std::memory_order_release);  // sync "piece given": write_waiting
+    if (connects) return;
     counters_.pieces.add();
     counters_.bytes.add(bytes.size());
 }
@@ -150,6 +169,12 @@ void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
                  " bytes\n";
         ++losses_;
     }
+    if (piece.connects) {
+        piece_.resize(piece.session_bytes);
+        get(at, piece_.data(), piece_.size());
+        begin_streams(piece_);
+        return;
+    }
     char time[fix::kMaxTimestampChars];
     line_.append(time, fix::write_utc_timestamp(time, piece.utc_ns, fix::TimePrecision::nanos));
     line_ += piece.direction == Direction::in ? " < " : " > ";
@@ -173,7 +198,21 @@ void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
     line_ += '\n';
 }
 
+void RawLog::begin_streams(std::string_view session) {
+    for (const char direction : {'<', '>'}) {
+        stream_.assign(1, direction);
+        stream_ += session;
+        if (const auto known = streams_.find(stream_); known != streams_.end()) streams_.erase(known);
+    }
+}
+
+void RawLog::hide_too(const fix::SecretTags& secrets) {
+    const std::scoped_lock lock{secrets_lock_};
+    options_.secrets.add(secrets);
+}
+
 void RawLog::hide_secrets(const Piece& piece) {
+    const std::scoped_lock lock{secrets_lock_};
     if (streams_.size() > kMostStreams) {
         streams_.clear();  // sessions start and end; an incomplete message counts as lost
         ++losses_;
@@ -188,7 +227,23 @@ void RawLog::hide_secrets(const Piece& piece) {
     stream.mask.hide(std::span{piece_}.subspan(piece.session_bytes));
 }
 
+/// Continues what an earlier run has left there, unless that is no raw log or has other permissions.
+bool RawLog::open_file() {
+    opened_ = std::chrono::steady_clock::now();
+    const auto began = time_of_first_line(file_.path());
+    if (!began || !file_.open_again()) return file_.open();
+    // Its age counts from its first line.
+    opened_ -= std::chrono::nanoseconds{std::max<std::int64_t>(core::utc_nanos() - *began, 0)};
+    return true;
+}
+
 void RawLog::write_out() {
+    std::size_t note_bytes = 0;
+    if (unwritten_bytes_ != 0 && !line_.empty()) {
+        const auto note = "# lost: " + std::to_string(unwritten_bytes_) + " bytes that could not be written\n";
+        line_.insert(0, note);
+        note_bytes = note.size();
+    }
     std::string_view left = line_;
     static_cast<void>(!left.empty() && file_.close_if_moved());
     while (!left.empty()) {
@@ -201,7 +256,10 @@ void RawLog::write_out() {
         counters_.written_bytes.add(written);
         left.remove_prefix(written);
     }
-    counters_.failed_bytes.add(left.size());
+    if (line_.size() - left.size() >= note_bytes) unwritten_bytes_ = 0;
+    const auto failed = std::min(left.size(), line_.size() - note_bytes);
+    unwritten_bytes_ += failed;
+    counters_.failed_bytes.add(failed);
     line_.clear();
     if (!file_.is_open() || file_.bytes() == 0) return;
     const bool is_old =

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include <millpond/fix/data_fields.hpp>
-
 namespace millpond::fix {
 namespace {
 
@@ -17,7 +15,7 @@ constexpr std::string_view kBegin = "8=FIX";
 // Most bytes that a hostile length can hide.
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{1} << 20U;
 constexpr Tag kMostTag = 999'999'999;
-constexpr auto kDataFields = DataFields::standard();
+constexpr auto kStandard = DataFields::standard();
 
 bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
 
@@ -35,6 +33,13 @@ bool SecretTags::hides(Tag tag, bool in_logon) const noexcept {
         default: break;
     }
     return std::ranges::find(more_, tag) != more_.end();
+}
+
+void SecretTags::add(const SecretTags& other) {
+    for (const auto tag : other.more_) {
+        if (std::ranges::find(more_, tag) == more_.end()) more_.push_back(tag);
+    }
+    data_fields_.add(other.data_fields_);
 }
 
 std::size_t SecretMask::hide(std::span<char> piece) noexcept {
@@ -72,9 +77,7 @@ bool SecretMask::takes(char byte) noexcept {
                 tag_is_number_ = false;
             }
             return false;
-        case Place::data:
-            if (--data_left_ == 0) place_ = Place::value;
-            return hidden_;
+        case Place::data: return takes_data(byte);
         case Place::value:
         case Place::lost: break;
     }
@@ -86,6 +89,30 @@ bool SecretMask::takes(char byte) noexcept {
     value_is_number_ = value_is_number_ && is_digit(byte) && number_ <= kMostDataBytes;
     if (value_is_number_) number_ = number_ * 10 + static_cast<std::uint64_t>(byte - '0');
     return hidden_;
+}
+
+bool SecretMask::takes_data(char byte) noexcept {
+    if (data_left_ == 0 && byte == kDelimiter) {
+        end_value();
+        return false;
+    }
+    if (data_left_ != 0) --data_left_;
+    if (hidden_ || kStandard.length_of(tag_) != 0) return hidden_;
+    bool hides = false;
+    if (byte == kDelimiter) {
+        tag_in_data_ = 0;
+        in_value_of_data_ = hidden_in_data_ = false;
+    } else if (in_value_of_data_) {
+        hides = hidden_in_data_;
+    } else if (byte == '=') {
+        in_value_of_data_ = true;
+        hidden_in_data_ = tags_->hides(tag_in_data_, !other_type_);
+    } else {
+        tag_in_data_ = is_digit(byte) && tag_in_data_ <= kMostTag / 10
+                           ? tag_in_data_ * 10 + static_cast<Tag>(byte - '0')
+                           : kMostTag;
+    }
+    return hides;
 }
 
 void SecretMask::begin_value() noexcept {
@@ -105,6 +132,9 @@ void SecretMask::begin_value() noexcept {
     if (!is_data) return;
     place_ = Place::data;
     data_left_ = announced_bytes_;
+    tag_in_data_ = 0;
+    in_value_of_data_ = true;  // of the data field itself
+    hidden_in_data_ = false;
 }
 
 void SecretMask::end_value() noexcept {
@@ -113,7 +143,7 @@ void SecretMask::end_value() noexcept {
         body_is_known_ = value_is_number_;
         body_left_ = number_;
     }
-    announced_ = value_is_number_ && value_chars_ != 0 ? kDataFields.data_of(tag_) : 0;
+    announced_ = value_is_number_ && value_chars_ != 0 ? tags_->data_fields().data_of(tag_) : 0;
     announced_bytes_ = number_;
     place_ = Place::tag;
     tag_ = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,7 +170,114 @@ TEST_F(RawLogTest, AFileThatIsMovedIsFollowedByANewOne) {
     EXPECT_NE(text_of(file()).find("second"), std::string::npos);
 }
 
-TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
+TEST_F(RawLogTest, AnEarlierLogIsContinuedBehindItsLastLine) {
+    std::string earlier = "20240102-03:04:05.123456789 < S first\n20240102-03:04:05.123456790 > S tor";
+    std::ofstream{file()} << earlier;
+    std::filesystem::permissions(file(), std::filesystem::perms{0640});
+    {
+        RawLog log{{.file = file()}};
+        log.on_bytes("S", Direction::in, "second", kTime);
+    }
+    earlier += "\n20240102-03:04:05.123456789 < S second\n";
+    EXPECT_EQ(text_of(file()), earlier);
+    {
+        const RawLog log{{.file = file(), .rotate_bytes = earlier.size() + 1}};
+    }
+    EXPECT_EQ(text_of(file()), earlier) << "nothing was written";
+    {
+        RawLog log{{.file = file(), .rotate_bytes = earlier.size() + 1}};
+        log.on_bytes("S", Direction::in, "third", kTime);
+    }
+    EXPECT_NE(text_of(file().string() + ".1").find("third"), std::string::npos) << "its bytes count";
+}
+
+TEST_F(RawLogTest, TheAgeOfAnEarlierLogIsThatOfItsFirstLine) {
+    std::ofstream{file()} << "20240102-03:04:05.123456789 < S first\n";
+    std::filesystem::permissions(file(), std::filesystem::perms{0640});
+    const RawLog log{{.file = file(), .rotate_after = std::chrono::hours{24}}};
+    while (log.counters().rotations.read() == 0) std::this_thread::yield();
+    EXPECT_NE(text_of(file().string() + ".1").find("first"), std::string::npos);
+}
+
+TEST_F(RawLogTest, AnEarlierLogWithOtherPermissionsIsNotContinued) {
+    std::ofstream{file()} << "20240102-03:04:05.123456789 < S first\n";
+    std::filesystem::permissions(file(), std::filesystem::perms{0644});
+    {
+        RawLog log{{.file = file(), .file_mode = 0600}};
+        log.on_bytes("S", Direction::in, "second", kTime);
+    }
+    EXPECT_EQ(text_of(file()).find("first"), std::string::npos);
+    EXPECT_NE(text_of(file().string() + ".1").find("first"), std::string::npos);
+}
+
+TEST_F(RawLogTest, SecretsBehindAConnectionThatEndedInTheMiddleOfAMessageAreHidden) {
+    constexpr std::string_view kCut =
+        "8=FIX.4.4\x01"
+        "9=9000\x01"
+        "35=B\x01"
+        "354=8000\x01"
+        "355=x";
+    constexpr std::string_view kLogon =
+        "8=FIX.4.4\x01"
+        "9=80\x01"
+        "35=A\x01"
+        "554=secret\x01"
+        "925=next\x01";
+    {
+        RawLog log{{.file = file()}};
+        for (const auto direction : {Direction::in, Direction::out}) log.on_bytes(kSession, direction, kCut, kTime);
+        log.on_connect(kSession);
+        for (const auto direction : {Direction::in, Direction::out}) log.on_bytes(kSession, direction, kLogon, kTime);
+    }
+    const auto text = text_of(file());
+    EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+    EXPECT_EQ(text.find("next"), std::string::npos) << text;
+    EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+}
+
+TEST_F(RawLogTest, ALostBeginningOfAConnectionHidesSecretsToo) {
+    const std::string cut =
+        std::string{
+            "8=FIX.4.4\x01"
+            "9=9000\x01"
+            "35=B\x01"
+            "354=8000\x01"
+            "355="} +
+        std::string(2500, 'x');
+    {
+        RawLog log{{.file = file(), .ring_bytes = 4096, .interval = std::chrono::milliseconds{1}}};
+        log.on_bytes(kSession, Direction::in, cut, kTime);
+        const auto lost = [&] { return log.counters().lost_pieces.read(); };
+        for (int i = 0; i < 100'000 && lost() == 0; ++i) log.on_connect(std::string(1500, 'n'));
+        log.on_connect(kSession);
+        while (!log.counters().written_bytes.read()) std::this_thread::yield();
+        const auto before = log.counters().pieces.read();
+        while (log.counters().pieces.read() == before) {
+            log.on_bytes(kSession, Direction::in,
+                         "8=FIX.4.4\x01"
+                         "35=A\x01"
+                         "554=secret\x01",
+                         kTime);
+        }
+    }
+    EXPECT_EQ(text_of(file()).find("secret"), std::string::npos);
+}
+
+TEST_F(RawLogTest, FurtherSecretsAreHiddenFromTheCallOn) {
+    {
+        RawLog log{{.file = file()}};
+        log.hide_too(fix::SecretTags{{9407}});
+        log.on_bytes(kSession, Direction::out,
+                     "8=FIX.4.4\x01"
+                     "9=9\x01"
+                     "35=A\x01"
+                     "9407=key\x01",
+                     kTime);
+    }
+    EXPECT_NE(text_of(file()).find("9407=***\x01"), std::string::npos);
+}
+
+TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAFileOfAnotherKind) {
     std::ofstream{file()} << "of an earlier run";
     {
         RawLog log{{.file = file(), .rotate_bytes = 1}};
@@ -297,6 +406,29 @@ TEST_F(RawLogTest, AFullDiskIsCountedAndHarmsNoSession) {
     EXPECT_EQ(log.counters().pieces.read(), 1U);
 }
 
+TEST_F(RawLogTest, WhatTheDiskDidNotTakeIsNotedOnceItDoesAgain) {
+    struct rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    auto small = before;
+    small.rlim_cur = 60;
+    auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+    {
+        RawLog log{{.file = file()}};
+        log.on_bytes("S", Direction::in, "first", kTime);
+        while (log.counters().written_bytes.read() == 0) std::this_thread::yield();
+        setrlimit(RLIMIT_FSIZE, &small);
+        log.on_bytes("S", Direction::in, "second", kTime);
+        while (log.counters().failed_bytes.read() == 0) std::this_thread::yield();
+        setrlimit(RLIMIT_FSIZE, &before);
+        log.on_bytes("S", Direction::in, "third", kTime);
+    }
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(text_of(file()),
+              "20240102-03:04:05.123456789 < S first\n"
+              "# lost: 39 bytes that could not be written\n"
+              "20240102-03:04:05.123456789 < S third\n");
+}
+
 TEST_F(RawLogTest, AFileThatCannotBeOpenedIsAnErrorThatNamesIt) {
     try {
         RawLog log{{.file = "/nonexistent/raw.log"}};
@@ -332,6 +464,28 @@ public:
     }
     std::string types;
 };
+
+TEST(WireTapTest, EachConnectionIsAnnouncedBeforeItsFirstBytes) {
+    class Seen final : public WireTap {
+    public:
+        void on_connect(std::string_view) noexcept override { events += 'c'; }
+        void on_bytes(std::string_view, Direction, std::string_view, std::int64_t) noexcept override {
+            if (!events.ends_with('b')) events += 'b';
+        }
+        std::string events;
+    };
+    Seen seen;
+    EnginePair pair;
+    pair.accepted->set_tap(&seen);
+    ASSERT_TRUE(pair.log_on());
+    EXPECT_EQ(seen.events, "cb");
+    pair.accepted->request_logout({});
+    ASSERT_TRUE(run_until(pair.io, [&] { return !pair.house.closed.empty(); }));
+    pair.accepted->request_logon();
+    ASSERT_TRUE(run_until(pair.io, [&] { return seen.events.size() > 2; }));
+    EXPECT_TRUE(seen.events.starts_with("cbc")) << seen.events;
+    pair.accepted->set_tap(nullptr);
+}
 
 TEST(WireTapTest, AMessageIsSeenBeforeWhatItBringsAbout) {
     TypesSeen seen;

@@ -55,6 +55,32 @@ TEST(SecretMask, ALengthThatIsWrongHidesNoOtherMessage) {
               std::string::npos);
 }
 
+TEST(SecretMask, PairsOfADictionaryMayHoldDelimiters) {
+    DataFields pairs = DataFields::standard();
+    ASSERT_TRUE(pairs.add(5001, 5002));
+    SecretTags tags{{5002}};
+    tags.add(SecretTags{{}, pairs});
+    const auto stream = delimited("8=FIX.4.4|9=60|35=A|5001=8|5002=ab|58=cd|553=me|10=000|");
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, stream.size()}) {
+        EXPECT_EQ(shown(stream, piece, tags), "8=FIX.4.4|9=60|35=A|5001=8|5002=********|553=me|10=000|");
+    }
+    EXPECT_NE(shown(stream, 7, SecretTags{{}, pairs}).find("|5002=ab|58=cd|"), std::string::npos);
+}
+
+TEST(SecretMask, APairThatOnlyOneSessionKnowsShowsNoSecretOfAnother) {
+    DataFields pairs = DataFields::standard();
+    ASSERT_TRUE(pairs.add(5001, 5002));
+    const SecretTags tags{{}, pairs};
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
+        EXPECT_EQ(shown(delimited("8=FIX.4.4|9=60|35=A|5001=14|5002=ab|554=secret|553=me|10=000|"), piece, tags),
+                  "8=FIX.4.4|9=60|35=A|5001=14|5002=ab|554=******|553=me|10=000|");
+        EXPECT_EQ(shown(delimited("8=FIX.4.4|9=60|35=A|5001=8|5002=ab|554=secret|553=me|10=000|"), piece, tags),
+                  "8=FIX.4.4|9=60|35=A|5001=8|5002=ab|554=******|553=me|10=000|");
+        EXPECT_EQ(shown(delimited("8=FIX.4.4|9=60|35=A|5001=5|5002=ab|554=secret|553=me|10=000|"), piece, tags),
+                  "8=FIX.4.4|9=60|35=A|5001=5|5002=ab|554=******|553=me|10=000|");
+    }
+}
+
 TEST(SecretMask, AfterALossAllIsHiddenUntilAMessageBegins) {
     const SecretTags tags;
     SecretMask mask{tags};

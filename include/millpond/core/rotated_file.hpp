@@ -39,6 +39,9 @@ public:
     /// another RotatedFile has the file open, ELOOP when it is a symbolic link, EEXIST when it is a file of another
     /// kind, ENXIO when it is a pipe that no process reads. Writing to a pipe does not wait either.
     [[nodiscard]] bool open() noexcept;
+    /// Opens PATH to append to it, behind a line end. False with errno as `open`, and EEXIST where what is there is no
+    /// regular file or has another mode.
+    [[nodiscard]] bool open_again() noexcept;
     /// Closes and renames the file, if it is a regular one that no other process has moved. False with errno; the file
     /// is then still open. hold: what write_before writes goes there until the next rotation.
     [[nodiscard]] bool rotate(bool hold = false) noexcept;
@@ -110,6 +113,23 @@ inline bool RotatedFile::open() noexcept {
     }
     errno = EBUSY;
     return false;
+}
+
+inline bool RotatedFile::open_again() noexcept {
+    Descriptor opened{::open(path_.c_str(), O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    struct stat status{};
+    if (!opened || fstat(opened.get(), &status) != 0) return false;
+    if (!S_ISREG(status.st_mode) || (status.st_mode & 07777U) != mode_) {
+        errno = EEXIST;
+        return false;
+    }
+    if (!take(opened.get()) || fstat(opened.get(), &status) != 0) return false;
+    bytes_ = static_cast<std::uint64_t>(status.st_size);
+    descriptor_ = std::move(opened);
+    char last = '\n';
+    static_cast<void>(pread(descriptor_.get(), &last, 1, status.st_size - 1));
+    if (last != '\n') static_cast<void>(write("\n"));  // its writer was killed
+    return true;
 }
 
 inline bool RotatedFile::begins_with(const std::string& path, std::string_view bytes) noexcept {

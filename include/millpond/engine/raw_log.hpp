@@ -32,17 +32,17 @@ class LogArchive;
 ///     # lost: 3 pieces, 615 bytes
 ///
 /// Secret values are written as '*', their length kept; CheckSum is that of the original. After a loss all is hidden
-/// until the next message of the stream begins.
+/// until the next message of the stream begins. At the start a file of this kind is continued.
 ///
 /// Another thread compresses full files and removes the oldest. A process that is killed meanwhile leaves the plain
 /// file or the whole compressed one; the next one compresses what it finds plain.
 ///
-/// Threads: on_bytes on one I/O thread; the counters on any. It must outlive the sessions that it is a tap of.
-/// Memory:  the ring, taken in the constructor, and two buffers of the writer's.
+/// Threads: on_connect and on_bytes on one I/O thread; the rest on any. It must outlive the sessions that it is a tap
+/// of. Memory:  the ring, taken in the constructor, and two buffers of the writer's.
 class RawLog final : public WireTap {
 public:
     struct Options {
-        std::filesystem::path file{};              ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
+        std::filesystem::path file{};              ///< Renamed to FILE.1, FILE.2, ... when it is full.
         std::size_t ring_bytes{4U << 20U};         ///< A power of two.
         std::uint64_t rotate_bytes{1ULL << 30U};   ///< A file of this size is full.
         std::chrono::nanoseconds rotate_after{0};  ///< One that was opened so long ago is full too; 0: at no age.
@@ -60,8 +60,14 @@ public:
     RawLog(const RawLog&) = delete;
     RawLog& operator=(const RawLog&) = delete;
 
+    void on_connect(std::string_view session) noexcept override { put_piece(session, {}, {}, 0, true); }
     void on_bytes(std::string_view session, Direction direction, std::string_view bytes,
-                  std::int64_t utc_ns) noexcept override;
+                  std::int64_t utc_ns) noexcept override {
+        put_piece(session, direction, bytes, utc_ns, false);
+    }
+
+    /// Hides these too, in all that comes after the call.
+    void hide_too(const fix::SecretTags& secrets);
 
     struct Counters {
         core::Tally pieces;         ///< Taken into the ring.
@@ -79,12 +85,16 @@ public:
 private:
     struct Piece;
 
+    void put_piece(std::string_view session, Direction direction, std::string_view bytes, std::int64_t utc_ns,
+                   bool connects) noexcept;
     void put(std::uint64_t& at, const void* data, std::size_t size) noexcept;
     void get(std::uint64_t& at, void* data, std::size_t size) const noexcept;
     void run();
     void write_waiting();
     void write_line(const Piece& piece, std::uint64_t& at);
+    void begin_streams(std::string_view session);
     void hide_secrets(const Piece& piece);
+    [[nodiscard]] bool open_file();
     void write_out();
 
     Options options_;
@@ -101,7 +111,9 @@ private:
     };
     std::map<std::string, Stream, std::less<>> streams_;  // of the writer, by direction and session
     std::uint64_t losses_{0};
-    std::string stream_;  // scratch: a key of streams_
+    std::string stream_;                // scratch: a key of streams_
+    std::uint64_t unwritten_bytes_{0};  // that the disk did not take and the file does not say yet
+    std::mutex secrets_lock_;           // of options_.secrets
 
     // Positions count on for ever; their place is modulo the ring's size.
     alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> taken_{0};  // by the writer

@@ -30,6 +30,11 @@ public:
         return true;
     }
 
+    /// All pairs of the other, as far as there is room.
+    constexpr void add(const DataFields& other) noexcept {
+        for (std::size_t i = 0; i < other.count_; ++i) add(other.pairs_[i].length_tag, other.pairs_[i].data_tag);
+    }
+
     /// False when the tag announces no data field; true when it may.
     [[nodiscard]] constexpr bool may_announce(Tag tag) const noexcept { return hints_[tag % kHints]; }
     /// The data field that `length_tag` announces; 0 for any other tag.
