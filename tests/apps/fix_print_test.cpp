@@ -300,10 +300,34 @@ TEST_F(FixPrint, ADataFieldMayHoldWhatLooksLikeAMessage) {
     EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2) << outcome.out;
 }
 
+TEST_F(FixPrint, AValueOfAStreamMayHoldALineEndAndWhatIsWrittenRawIsReadAgain) {
+    const auto text = message_of("35=B|34=2|49=A|52=20240102-03:04:06.000|56=B|148=two\nlines|");
+    const auto data = message_of("35=B|34=3|49=A|52=20240102-03:04:06.000|56=B|95=4|96=\n\x01\n\n|148=h|");
+    const test::ScratchFile stream{test::scratch_name("stream.log"), text + data + kLogon};
+    const auto outcome = run({"fix", "print", stream.path(), "--raw"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(outcome.out, text + data + kLogon);
+    // In a log each is on its line.
+    const test::ScratchFile log{test::scratch_name("lines.log"), kLogon + "\n" + text + "\n" + data + "\n" + kOrder};
+    EXPECT_EQ(run({"fix", "print", log.path(), "--raw"}).out, kLogon + text + data + kOrder);
+}
+
+TEST_F(FixPrint, AMessageThatWasCutOffHidesNoLaterLine) {
+    const auto torn = kOrder.substr(0, kOrder.size() / 2) + "\n";
+    const test::ScratchFile log{test::scratch_name("torn.log"),
+                                torn + kLogon + "\n" + raw_line("20240102-03:04:07.000000002", '>', kFill) + torn};
+    const auto outcome = run({"fix", "print", log.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, HasSubstr("1 Logon "));
+    EXPECT_THAT(outcome.out, HasSubstr("20240102-03:04:07.000000002 > FIX.4.4:HOUSE->CLIENT 2 ExecutionReport"));
+}
+
 TEST_F(FixPrint, EachCutOfTheTextIntoPiecesFindsTheSameMessages) {
     std::string bars = kFill;
     std::ranges::replace(bars, '\x01', '|');
-    const std::string text = kLogon + kOrder + "INFO " + bars + "\n8=FIX.4.4 torn\n" + kLogon + "\r\n# lost: 1\n" +
+    const auto two_lines = message_of("35=B|34=2|49=A|52=20240102-03:04:06.000|56=B|148=a\nb\n|");
+    const std::string text = kLogon + two_lines + kOrder + "INFO " + bars + "\n8=FIX.4.4 torn\n" + two_lines + kLogon +
+                             "\r\n# lost: 1\n" + kOrder.substr(0, 40) + "\n" + kLogon + "\n" +
                              raw_line("20240102-03:04:05.000000001", '<', kFill + kOrder) + kLogon;
     const auto found_in = [&](std::size_t piece) {
         std::string all;

@@ -158,20 +158,61 @@ void MessageFinder::take_part() {
     is_rest_of_line_ = true;
 }
 
-void MessageFinder::take(std::string_view bytes) {
-    for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
-        line_ += bytes.substr(0, end);
-        bytes.remove_prefix(end + 1);
-        take_line(line_);
-        line_at_ += line_.size() + 1;
-        line_.clear();
-        is_rest_of_line_ = false;
+/// Where in `text`, which begins with the line, a message ends that goes over the line's end: npos if that is not known
+/// yet, 0 if none does.
+std::size_t MessageFinder::end_beyond(std::string_view line, std::string_view text) const {
+    FoundMessage message;
+    std::string_view rest;
+    if (!is_rest_of_line_ && (line.starts_with('#') || read_raw_prefix(line, message, rest))) return 0;
+    for (auto at = line.find(kBegin); at != std::string_view::npos; at = line.find(kBegin, at)) {
+        const auto here = text.substr(at);
+        at += kBegin.size();
+        if (delimiter_of(line.substr(at - kBegin.size())) != std::string_view{&kSoh, 1}) continue;
+        const auto frame = fix::next_frame(std::as_bytes(std::span{here}), kLongestMessage);
+        if (frame) {
+            at += frame->bytes.size() - kBegin.size();
+            if (at > line.size()) return at;
+        } else if (frame.error().error == fix::FrameError::incomplete) {
+            return std::string_view::npos;
+        }
     }
+    return 0;
+}
+
+/// Takes the whole lines of line_. is_last: nothing follows.
+void MessageFinder::take_lines(bool is_last) {
+    const std::string_view all{line_};
+    std::size_t done = 0;
+    for (auto end = all.find('\n'); end != std::string_view::npos; end = all.find('\n', done)) {
+        const auto text = all.substr(done);
+        const auto line = text.substr(0, end - done);
+        const auto beyond = end_beyond(line, text);
+        if (beyond == std::string_view::npos && !is_last) break;
+        if (beyond == 0 || beyond == std::string_view::npos) {
+            take_line(line);
+            done = end + 1;
+            line_at_ += line.size() + 1;
+            is_rest_of_line_ = false;
+            continue;
+        }
+        FoundMessage message;
+        static_cast<void>(
+            find_in(text.substr(0, beyond), true, message, [&](std::size_t at) { return line_at_ + at; }));
+        done += beyond;
+        line_at_ += beyond;
+        is_rest_of_line_ = true;
+    }
+    line_.erase(0, done);
+}
+
+void MessageFinder::take(std::string_view bytes) {
     line_ += bytes;
+    take_lines(false);
     take_part();
 }
 
 void MessageFinder::finish() {
+    take_lines(true);
     take_line(line_);
     line_.clear();
     line_at_ = 0;

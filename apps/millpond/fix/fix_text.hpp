@@ -22,7 +22,7 @@ struct FoundMessage {
 /// Finds the messages in text that arrives in pieces. The delimiter is what is between BeginString and BodyLength:
 /// the byte 0x01, '|', '^', ';', a blank, ^A, <SOH> or anything else of up to 8 characters; where it is not the byte
 /// 0x01, it separates only before a tag. A message ends after its CheckSum; without one it ends at the line end or at
-/// the next 8=FIX.
+/// the next 8=FIX. With the byte 0x01 BodyLength counts, also over line ends, but in a raw log, which escapes them.
 ///
 /// Threads: one. Memory: the longest line, or 16 MiB of one without a line end.
 class MessageFinder {
@@ -37,7 +37,9 @@ public:
     void finish();
 
 private:
+    void take_lines(bool is_last);
     void take_line(std::string_view line);
+    [[nodiscard]] std::size_t end_beyond(std::string_view line, std::string_view text) const;
     void take_part();
     std::size_t find_in(std::string_view text, bool whole, FoundMessage& message,
                         const std::function<std::uint64_t(std::size_t)>& place) const;
