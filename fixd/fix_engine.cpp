@@ -151,7 +151,7 @@ std::vector<engine::ReplicaStatus> FixEngine::replicas() const {
 }
 
 std::string FixEngine::standby_address() const {
-    return replicas_ != nullptr ? fmt::format("{}:{}", config_.standby->listen.host(), replicas_->port()) : "";
+    return replicas_ != nullptr ? config_.standby->listen.with_port(replicas_->port()).to_string() : "";
 }
 
 std::string FixEngine::promote(std::string_view session, bool force) {

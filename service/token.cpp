@@ -29,9 +29,9 @@ RegularFile read(const std::string& path, std::string_view what) try {
     throw ConfigError(fmt::format("{} file '{}': {}", what, path, error.what()));
 }
 
-std::string secret_in(const std::string& path, std::string_view what, Readers readers, SecretForm form) {
+std::string secret_in(const std::string& path, std::string_view what, SecretForm form) {
     auto file = read(path, what);
-    if (readers == Readers::not_all && (file.mode & (S_IROTH | S_IWOTH)) != 0) {
+    if ((file.mode & (S_IROTH | S_IWOTH)) != 0) {
         throw ConfigError(
             fmt::format("{} file '{}': any user may read or write it; run: chmod o-rw '{}'", what, path, path));
     }
@@ -61,13 +61,13 @@ std::string usable(std::string secret, const TokenSource& source, std::string_vi
 
 }  // namespace
 
-std::string read_secret(const TokenSource& source, std::string_view what, Readers readers, SecretForm form) {
+std::string read_secret(const TokenSource& source, std::string_view what, SecretForm form) {
     if (source.empty()) return {};
     if (!source.file.empty() && !source.environment.empty()) {
         throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both set; keep one", what,
                                       source.file, source.environment));
     }
-    if (!source.file.empty()) return usable(secret_in(source.file, what, readers, form), source, what, form);
+    if (!source.file.empty()) return usable(secret_in(source.file, what, form), source, what, form);
     const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
     if (value == nullptr) throw ConfigError(place_of(source, what) + ": it is not set");
     return usable(value, source, what, form);
@@ -101,9 +101,11 @@ bool Token::admits(std::string_view shown) const noexcept {
 }
 
 bool Token::admits_bearer(std::string_view authorization) const noexcept {
-    constexpr std::string_view kScheme = "Bearer ";
+    constexpr std::string_view kScheme = "bearer ";  // in any case: RFC 7235, section 2.1
     if (secret_.empty()) return true;
-    return authorization.starts_with(kScheme) && admits(authorization.substr(kScheme.size()));
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::ranges::equal(authorization.substr(0, kScheme.size()), kScheme, {}, lower) &&
+           admits(authorization.substr(kScheme.size()));
 }
 
 }  // namespace millpond::service

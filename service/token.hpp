@@ -15,12 +15,6 @@ struct TokenSource {
     friend bool operator==(const TokenSource&, const TokenSource&) = default;
 };
 
-/// Who may read a file with a secret.
-enum class Readers : std::uint8_t {
-    not_all,  ///< A file that any user may read or write is refused.
-    any,      ///< Its owner decides.
-};
-
 /// What a secret looks like.
 enum class SecretForm : std::uint8_t {
     line,  ///< One line: of a file, the first.
@@ -28,10 +22,10 @@ enum class SecretForm : std::uint8_t {
 };
 
 /// Reads a secret; empty when no place is named. what: whose it is, for messages. Throws ConfigError with the place,
-/// never with the secret: for a file that cannot be read, is not a regular one or has other readers, a variable
-/// that is not set, a secret that is empty or, in one line, holds control characters, or both places named.
+/// never with the secret: for a file that cannot be read, is not a regular one or that any user may read or write, a
+/// variable that is not set, a secret that is empty or, in one line, holds control characters, or both places named.
 [[nodiscard]] std::string read_secret(const TokenSource& source, std::string_view what,
-                                      Readers readers = Readers::not_all, SecretForm form = SecretForm::line);
+                                      SecretForm form = SecretForm::line);
 
 /// A secret that callers must show before they are served. It can be compared and nothing else: no function gives it
 /// back, so that no log, page or message can show it.

@@ -95,6 +95,12 @@ fix::Dictionary read_dictionary_file(const std::string& path) {
     }
 }
 
+fix::DataFields FixPrinter::data_fields_of(const std::vector<const fix::Dictionary*>& dictionaries) {
+    auto pairs = fix::DataFields::standard();
+    for (const auto* dictionary : dictionaries) pairs = dictionary->data_fields(pairs);
+    return pairs;
+}
+
 const fix::Dictionary& FixPrinter::built_in(std::string_view begin_string) {
     const auto version = fix::version_of(begin_string).value_or(fix::Version::fixt11);
     const auto known = built_in_.find(version);

@@ -28,8 +28,12 @@ public:
     /// One dictionary for each version. A message is read with that of its ApplVerID(1128), else of what the Logon of
     /// its sender says, else of its BeginString, else with the first.
     FixPrinter(Form form, std::vector<const fix::Dictionary*> dictionaries, fix::SecretTags secrets = {})
-        : form_(form), dictionaries_(std::move(dictionaries)), secrets_(std::move(secrets)) {
+        : form_(form),
+          dictionaries_(std::move(dictionaries)),
+          parser_(fix::Parser::Options{.data_fields = data_fields_of(dictionaries_)}),
+          secrets_(std::move(secrets)) {
         if (!dictionaries_.empty()) dictionary_ = dictionaries_.front();
+        secrets_.add(fix::SecretTags{{}, data_fields_of(dictionaries_)});
     }
 
     /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
@@ -49,6 +53,7 @@ public:
     [[nodiscard]] const std::string& fault() const noexcept { return fault_; }
 
 private:
+    [[nodiscard]] static fix::DataFields data_fields_of(const std::vector<const fix::Dictionary*>& dictionaries);
     [[nodiscard]] std::optional<fix::Message> parse_whole(std::string_view bytes);
     [[nodiscard]] std::string text_of(std::string_view bytes, const std::optional<fix::Message>& message);
     [[nodiscard]] const fix::Dictionary* dictionary_of(const fix::Message& message);

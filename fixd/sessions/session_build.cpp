@@ -29,8 +29,7 @@ static_assert(std::size(kFiles) == static_cast<std::size_t>(FixVersion::fix_late
 std::int64_t nanos(std::uint64_t seconds) { return static_cast<std::int64_t>(seconds) * kSecond; }
 
 std::string password_of(const SessionSettings& settings) {
-    return service::read_secret({.file = settings.password_file, .environment = settings.password_env}, "password",
-                                service::Readers::any);
+    return service::read_secret({.file = settings.password_file, .environment = settings.password_env}, "password");
 }
 
 /// Reads the secrets among them.
@@ -40,7 +39,7 @@ std::vector<fix::FieldValue> values_of(const std::vector<FieldSetting>& fields) 
         auto value = field.value;
         if (!field.secret.empty()) {
             try {
-                value = service::read_secret(field.secret, fmt::format("field {}", field.tag), service::Readers::any);
+                value = service::read_secret(field.secret, fmt::format("field {}", field.tag));
             } catch (const settings::ConfigError& error) {
                 throw settings::ConfigError(fmt::format("{}: {}", field.where, error.what()));
             }
@@ -53,7 +52,7 @@ std::vector<fix::FieldValue> values_of(const std::vector<FieldSetting>& fields) 
 std::shared_ptr<engine::LogonSigner> signer_of(const SessionSettings& settings) {
     if (!settings.sign) return nullptr;
     const auto whole = engine::has_private_key(*settings.sign) ? service::SecretForm::text : service::SecretForm::line;
-    const auto key = service::read_secret(settings.sign_key, "sign key", service::Readers::not_all, whole);
+    const auto key = service::read_secret(settings.sign_key, "sign key", whole);
     try {
         return std::make_shared<engine::LogonSigner>(*settings.sign, key);
     } catch (const std::invalid_argument& error) {
@@ -129,6 +128,25 @@ std::vector<fix::ApplicationDictionary> Dictionaries::further(const SessionSetti
 std::string session_name(const SessionSettings& settings) {
     return fmt::format("{}:{}->{}", fix::begin_string(session_version(settings.version)), settings.sender,
                        settings.target);
+}
+
+std::vector<fix::Tag> secret_tags(const SessionSettings& settings) {
+    std::vector<fix::Tag> tags;
+    for (const auto* fields : {&settings.logon, &settings.header}) {
+        for (const auto& field : *fields) {
+            if (!field.secret.empty()) tags.push_back(field.tag);
+        }
+    }
+    return tags;
+}
+
+fix::SecretTags secrets_of(const SessionSettings& settings, const engine::SessionOptions& options) {
+    auto pairs = options.dictionary->data_fields();
+    if (options.application != nullptr) pairs = options.application->data_fields(pairs);
+    for (const auto& further : options.config.further_versions) {
+        if (further.dictionary != nullptr) pairs = further.dictionary->data_fields(pairs);
+    }
+    return fix::SecretTags{secret_tags(settings), pairs};
 }
 
 void check_files(const SessionSettings& settings, const engine::SessionOptions& options) {

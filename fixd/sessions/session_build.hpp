@@ -9,6 +9,7 @@
 #include <millpond/engine/session_options.hpp>
 #include <millpond/fix/application_version.hpp>
 #include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/secret_mask.hpp>
 
 #include "fixd/sessions/session_settings.hpp"
 
@@ -45,6 +46,11 @@ private:
 
 /// "FIX.4.4:HOUSE->DESK", as the engine names it.
 [[nodiscard]] std::string session_name(const SessionSettings& settings);
+
+/// The fields of its messages whose values come from a file or the environment.
+[[nodiscard]] std::vector<fix::Tag> secret_tags(const SessionSettings& settings);
+/// These, and the data fields that its dictionaries have.
+[[nodiscard]] fix::SecretTags secrets_of(const SessionSettings& settings, const engine::SessionOptions& options);
 
 /// Reads every secret and TLS file that the session names. Throws settings::ConfigError or std::runtime_error.
 void check_files(const SessionSettings& settings, const engine::SessionOptions& options);

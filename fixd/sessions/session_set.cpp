@@ -104,6 +104,7 @@ void SessionSet::run(Prepared prepared) {
     // Those by template run on their acceptor's thread.
     const bool by_template = is_template(settings);
     auto* const tap = options_.raw_logs.empty() ? nullptr : options_.raw_logs[by_template ? 0 : placed->thread].get();
+    if (tap != nullptr) tap->hide_too(secrets_of(settings, prepared.options));
     auto* const io = options_.threads[placed->thread].get();
     placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet,
                                                by_template ? tap : nullptr, settings);
@@ -195,7 +196,7 @@ std::vector<std::string> SessionSet::listening() const {
     const std::lock_guard guard{lock_};
     std::vector<std::string> places;
     for (const auto& opened : acceptors_) {
-        places.push_back(fmt::format("{}:{}", opened->config.listen.host(), opened->acceptor->port()));
+        places.push_back(opened->config.listen.with_port(opened->acceptor->port()).to_string());
     }
     return places;
 }

@@ -130,8 +130,9 @@ private:
     void switch_enabled(Placed& placed, bool enabled, service::Reloaded& result);
     /// Ends their connections by a Logout where they are logged on, then takes them away. Gives the last status of
     /// each, but for templates.
-    std::vector<std::optional<engine::SessionStatus>> remove(std::vector<std::unique_ptr<Placed>> leaving);
-    std::vector<std::optional<engine::SessionStatus>> end(std::vector<Ending> endings);
+    std::vector<std::optional<engine::SessionStatus>> remove(std::vector<std::unique_ptr<Placed>> leaving,
+                                                             const char* reason);
+    std::vector<std::optional<engine::SessionStatus>> end(std::vector<Ending> endings, const char* reason);
     void end_those_by_template(std::vector<Prepared>& added);
     void take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session);
     void replace_changed(std::vector<Prepared> changed, service::Reloaded& result);

@@ -15,8 +15,10 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr const char* kReason = "session is removed";  ///< Of the Logout; also where another takes its place.
-constexpr std::chrono::seconds kBesidesLogout{1};      ///< In addition to the timeout of a Logout.
+// Of a Logout.
+constexpr const char* kRemoved = "session is removed";
+constexpr const char* kChanged = "session settings have changed";
+constexpr std::chrono::seconds kBesidesLogout{1};  ///< In addition to the timeout of a Logout.
 constexpr std::chrono::milliseconds kLookEvery{2};
 constexpr std::chrono::seconds kLongestLook{6};  ///< Of a thread that answers a request about all sessions.
 
@@ -103,7 +105,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
         leaving.push_back(std::move(placed));
     }
     std::erase(placed_, nullptr);
-    remove(std::move(leaving));
+    remove(std::move(leaving), kRemoved);
     replace_changed(std::move(changed), result);
     drop_copies_.release_copies_of(other_fields);
     attach_copies();
@@ -125,8 +127,8 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
     {
         const std::lock_guard guard{lock_};
         for (auto& opened : acceptors) {
-            done.push_back(fmt::format("acceptor '{}' listens on {}:{}", opened->config.name,
-                                       opened->config.listen.host(), opened->acceptor->port()));
+            done.push_back(fmt::format("acceptor '{}' listens on {}", opened->config.name,
+                                       opened->config.listen.with_port(opened->acceptor->port()).to_string()));
             acceptors_.push_back(std::move(opened));
         }
     }
@@ -140,7 +142,7 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
             std::move_iterator{placed_.begin() + static_cast<std::ptrdiff_t>(placed_before)},
             std::move_iterator{placed_.end()}};
         placed_.resize(placed_before);
-        remove(std::move(leaving));
+        remove(std::move(leaving), kRemoved);
         const std::lock_guard guard{lock_};
         acceptors_.erase(acceptors_.begin() + static_cast<std::ptrdiff_t>(opened_before), acceptors_.end());
         throw;
@@ -164,7 +166,8 @@ void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded&
     }
 }
 
-std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector<std::unique_ptr<Placed>> leaving) {
+std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector<std::unique_ptr<Placed>> leaving,
+                                                                     const char* reason) {
     std::vector<Ending> endings;
     std::vector<Ending> by_template;
     for (const auto& placed : leaving) {
@@ -186,17 +189,17 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector
     }
     const auto templates = endings.size();
     std::ranges::move(by_template, std::back_inserter(endings));
-    auto last = end(std::move(endings));
+    auto last = end(std::move(endings), reason);
     last.resize(templates);
     return last;
 }
 
 /// Gives the last status of each, but where there is no session.
-std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<Ending> endings) {
+std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<Ending> endings, const char* reason) {
     auto patience = kBesidesLogout;
     for (const auto& ending : endings) {
         patience = std::max(patience, kBesidesLogout + ending.logout);
-        if (ending.session != nullptr) ending.session->request_logout(kReason);
+        if (ending.session != nullptr) ending.session->request_logout(reason);
     }
     const auto until = std::chrono::steady_clock::now() + patience;
     std::vector<std::optional<engine::SessionStatus>> last;
@@ -208,7 +211,7 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<En
         session->io().call([] {});  // the request is in front of it
         while (is_logged_on(*session) && std::chrono::steady_clock::now() < until) {
             // An operator may enable it meanwhile.
-            if (session->status().enabled) session->request_logout(kReason);
+            if (session->status().enabled) session->request_logout(reason);
             std::this_thread::sleep_for(kLookEvery);
         }
         last.emplace_back(session->status());
@@ -233,7 +236,7 @@ void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
             endings.push_back({&acceptor, std::move(session), std::chrono::seconds{settings.logout_seconds}});
         }
     }
-    end(std::move(endings));
+    end(std::move(endings), kChanged);
 }
 
 /// Returns when its store is free for another session.
@@ -287,7 +290,7 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
         leaving.push_back(std::move(*known));
         placed_.erase(known);
     }
-    const auto last = remove(std::move(leaving));
+    const auto last = remove(std::move(leaving), kChanged);
     for (std::size_t i = 0; i < changed.size(); ++i) {
         const auto& former = formers[i];
         const auto name = session_name(former.settings);

@@ -107,7 +107,7 @@ void SessionSet::stand_by_for_superseded() {
         leaving.push_back(std::move(placed));
     }
     std::erase(placed_, nullptr);
-    remove(std::move(leaving));
+    remove(std::move(leaving), "another machine has taken over");
     for (const auto& one : prepared) {
         const auto name = session_name(one.settings);
         try {

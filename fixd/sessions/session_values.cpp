@@ -17,6 +17,7 @@ namespace {
 
 using settings::Value;
 
+constexpr fix::Tag kNoMsgTypes = 384;
 constexpr fix::Tag kHighestTag = 999'999'999;
 
 /// `{ file = "..." }` or `{ env = "..." }`.
@@ -66,6 +67,8 @@ std::string_view wrong_in_logon(fix::Tag tag) {
         case fix::tag::kResetSeqNumFlag: return "the key reset_on_logon instead";
         case fix::tag::kNextExpectedMsgSeqNum: return "the key send_next_expected instead";
         case fix::tag::kDefaultApplVerId: return "the key version instead";
+        case kNoMsgTypes:
+        case fix::tag::kRefMsgType: return "the key logon_types instead";
         default: break;
     }
     if (fix::AdminDraft::may_set(tag)) return {};

@@ -302,6 +302,7 @@ TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
 TEST(FixEngineRawLog, PasswordsAreInNeitherTheRawLogNorTheOutput) {
     const auto raw = ::testing::TempDir() + test::scratch_name("secret.raw");
     const test::ScratchFile password{test::scratch_name("password"), "hunter2hunter2\n"};
+    std::filesystem::permissions(password.path(), std::filesystem::perms{0600});
     const test::ScratchFile orders{test::scratch_name("secret.txt"), kOrders};
     Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK", "--raw-log",
                    raw, "--mask-tags", "553"}};
@@ -326,6 +327,29 @@ TEST(FixEngineRawLog, PasswordsAreInNeitherTheRawLogNorTheOutput) {
     EXPECT_EQ(printed.exit_code, 0) << printed.err;
     EXPECT_THAT(printed.out, HasSubstr("Password=************** [masked]\n"));
     EXPECT_EQ(run({"fix", "print", raw, "--raw"}).exit_code, 1);
+    std::filesystem::remove(raw);
+}
+
+TEST(FixEngineRawLog, AValueFromAFileIsHiddenInAnyField) {
+    const auto raw = ::testing::TempDir() + test::scratch_name("key.raw");
+    const test::ScratchFile key{test::scratch_name("key"), "hunter2key\n"};
+    std::filesystem::permissions(key.path(), std::filesystem::perms{0600});
+    const test::ScratchFile orders{test::scratch_name("key.txt"), kOrders};
+    Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session",
+                   "sender=VENUE,target=DESK,user_fields_are_known=false"}};
+    ASSERT_TRUE(venue.says("listening on"));
+    const test::ScratchFile config{test::scratch_name("key.toml"),
+                                   "raw_log = '" + raw +
+                                       "'\n[[session]]\nsender = 'DESK'\ntarget = 'VENUE'\nhosts = ['127.0.0.1:" +
+                                       venue.word_behind("listening on 127.0.0.1:") +
+                                       "']\n[session.logon]\n9407 = { file = '" + key.path() + "' }\n"};
+    const auto desk = run({"fix", "initiator", "--config", config.path(), "--script", orders.path(), "--expect", "2"});
+    EXPECT_EQ(desk.exit_code, 0) << desk.err;
+    std::ifstream in{raw};
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    EXPECT_THAT(text, HasSubstr("\x01"
+                                "9407=**********\x01"));
+    EXPECT_THAT(text, Not(HasSubstr("hunter2")));
     std::filesystem::remove(raw);
 }
 

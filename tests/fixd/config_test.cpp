@@ -200,6 +200,11 @@ TEST(FixEngineConfig, APasswordComesFromAFileOrIsAnError) {
     const test::ScratchFile secret{test::scratch_name("password"), "open sesame\n"};
     Dictionaries dictionaries{""};
     SessionSettings settings{.sender = "A", .target = "B", .password_file = secret.path()};
+    for (const auto mode : {0644U, 0602U}) {
+        std::filesystem::permissions(secret.path(), std::filesystem::perms{mode});
+        EXPECT_THROW(static_cast<void>(session_options(settings, dictionaries)), settings::ConfigError) << mode;
+    }
+    std::filesystem::permissions(secret.path(), std::filesystem::perms{0640});
     EXPECT_EQ(session_options(settings, dictionaries).config.password, "open sesame");
     settings.password_file = "/nonexistent/password";
     EXPECT_THROW(static_cast<void>(session_options(settings, dictionaries)), settings::ConfigError);
@@ -207,6 +212,7 @@ TEST(FixEngineConfig, APasswordComesFromAFileOrIsAnError) {
 
 TEST(FixEngineConfig, FieldsOfLogonAndHeaderComeFromTheirTables) {
     const test::ScratchFile secret{test::scratch_name("secret"), "hidden\n"};
+    std::filesystem::permissions(secret.path(), std::filesystem::perms{0600});
     const auto config =
         from_toml(session("hosts = ['h:1']\n[session.header]\n57 = 'floor'\n50 = 'desk'\n"
                           "[session.logon]\n553 = 'me'\n9406 = true\n5025 = 12\n554 = { file = '" +
@@ -221,6 +227,9 @@ TEST(FixEngineConfig, FieldsOfLogonAndHeaderComeFromTheirTables) {
     EXPECT_EQ(text(built.header_fields), "57=floor|50=desk|");
     EXPECT_EQ(text(built.logon_fields), "553=me|9406=Y|5025=12|554=hidden|");
     EXPECT_TRUE(config.sessions.at(1).logon.empty());
+    EXPECT_THAT(secret_tags(config.sessions.at(0)), ElementsAre(554));
+    std::filesystem::permissions(secret.path(), std::filesystem::perms{0644});
+    EXPECT_THROW(static_cast<void>(session_options(config.sessions.at(0), dictionaries)), settings::ConfigError);
 }
 
 TEST(FixEngineConfig, EachMistakeInATableOfFieldsIsNamedWithItsLine) {
@@ -234,6 +243,7 @@ TEST(FixEngineConfig, EachMistakeInATableOfFieldsIsNamedWithItsLine) {
     EXPECT_THAT(in_logon("553 = 1.5"), HasSubstr("expects a string, an integer or a boolean, found the number 1.5"));
     EXPECT_THAT(in_logon("553 = \"a\\u0001b\""), HasSubstr("no control characters"));
     EXPECT_THAT(in_logon("108 = 5"), HasSubstr("the key heartbeat_seconds instead"));
+    EXPECT_THAT(in_logon("384 = 'x'"), HasSubstr("the key logon_types instead"));
     EXPECT_THAT(in_logon("34 = 5"), HasSubstr("a field that the session does not write itself"));
     EXPECT_THAT(in_logon("95 = 5"), HasSubstr("the data field instead of its length"));
     EXPECT_THAT(in_logon("554 = { path = 'x' }"), HasSubstr("fix.toml:6: "));

@@ -57,7 +57,9 @@ TEST(Token, OnlyTheWholeSecretIsAdmitted) {
         EXPECT_FALSE(token.admits(wrong)) << wrong;
     }
     EXPECT_TRUE(token.admits_bearer(std::string{"Bearer "} + kSecret));
+    EXPECT_TRUE(token.admits_bearer(std::string{"bEARER "} + kSecret));
     EXPECT_FALSE(token.admits_bearer(kSecret));
+    EXPECT_FALSE(token.admits_bearer("Bearer"));
     EXPECT_FALSE(token.admits_bearer(std::string{"Basic "} + kSecret));
 }
 

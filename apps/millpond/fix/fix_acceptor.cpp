@@ -95,18 +95,19 @@ fixd::EngineConfig config_of(const Options& options) {
 int run(const Options& options) {
     const auto config = config_of(options);
     service::Log log{config.log_level, config.log_format};
-    fixd::FixEngine engine{
-        config,
-        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
-            if (options.echo) {
-                if (dictionary == nullptr) throw UsageError{"fix acceptor: --echo needs dictionaries"};
-                return std::make_unique<EchoApplication>(*dictionary);
-            }
-            if (options.fill) return std::make_unique<fixd::FillApplication>();
-            return std::make_unique<fixd::PrintApplication>(
-                fixd::FixPrinter{fixd::FixPrinter::Form::one_line, dictionary, fix::SecretTags{config.mask_tags}});
-        },
-        log};
+    fixd::FixEngine engine{config,
+                           [&](const fixd::SessionSettings& session,
+                               const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
+                               if (options.echo) {
+                                   if (dictionary == nullptr)
+                                       throw UsageError{"fix acceptor: --echo needs dictionaries"};
+                                   return std::make_unique<EchoApplication>(*dictionary);
+                               }
+                               if (options.fill) return std::make_unique<fixd::FillApplication>();
+                               return std::make_unique<fixd::PrintApplication>(fixd::FixPrinter{
+                                   fixd::FixPrinter::Form::one_line, dictionary, hidden_of(config, session)});
+                           },
+                           log};
     const ReadAgain read = options.flags.has_file() ? ReadAgain{[&] { return config_of(options); }} : ReadAgain{};
     run_engine(engine, log, read);
     return 0;

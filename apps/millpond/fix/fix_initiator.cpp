@@ -179,14 +179,15 @@ int run(const Options& options) {
     const auto first = scripted(config);
     service::Log log{config.log_level, config.log_format};
     std::atomic<std::uint64_t> printed{0};
-    fixd::FixEngine engine{
-        config,
-        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
-            const auto form = options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line;
-            return std::make_unique<fixd::PrintApplication>(
-                fixd::FixPrinter{form, dictionary, fix::SecretTags{config.mask_tags}}, &printed);
-        },
-        log};
+    fixd::FixEngine engine{config,
+                           [&](const fixd::SessionSettings& session,
+                               const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
+                               const auto form =
+                                   options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line;
+                               return std::make_unique<fixd::PrintApplication>(
+                                   fixd::FixPrinter{form, dictionary, hidden_of(config, session)}, &printed);
+                           },
+                           log};
     if (engine.sessions().empty()) throw UsageError{"fix initiator: a standby sends no script: run `fix acceptor`"};
     Script script{options.script, *engine.sessions().front()};
     script.start();

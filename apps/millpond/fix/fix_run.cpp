@@ -43,6 +43,12 @@ void reload_if_wished(fixd::FixEngine& engine, service::Log& log, const ReadAgai
 
 }  // namespace
 
+fix::SecretTags hidden_of(const fixd::EngineConfig& config, const fixd::SessionSettings& session) {
+    fix::SecretTags hidden{config.mask_tags};
+    hidden.add(fix::SecretTags{fixd::secret_tags(session)});
+    return hidden;
+}
+
 void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read, const std::function<bool()>& done) {
     const auto& stop = service::stop_on_signal();
     if (read) service::reload_on_signal();  // from here on SIGHUP does not end the program

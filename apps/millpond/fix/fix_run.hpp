@@ -9,6 +9,9 @@ namespace millpond::app {
 /// Reloads the configuration and completes it. Throws its errors.
 using ReadAgain = std::function<fixd::EngineConfig()>;
 
+/// What the program does not print of the session's messages: the engine's mask_tags, and fields with a secret's value.
+[[nodiscard]] fix::SecretTags hidden_of(const fixd::EngineConfig& config, const fixd::SessionSettings& session);
+
 /// Runs the engine until `done` returns true or a signal arrives: prints its addresses, watches it, and logs its
 /// sessions out at the end. read: for reloads by SIGHUP and on request; if empty, SIGHUP ends it.
 void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
