@@ -38,7 +38,8 @@ class LogArchive;
 /// file or the whole compressed one; the next one compresses what it finds plain.
 ///
 /// Threads: on_connect and on_bytes on one I/O thread; the rest on any. It must outlive the sessions that it is a tap
-/// of. Memory:  the ring, taken in the constructor, and two buffers of the writer's.
+/// of.
+/// Memory:  the ring, taken in the constructor, and two buffers of the writer's.
 class RawLog final : public WireTap {
 public:
     struct Options {

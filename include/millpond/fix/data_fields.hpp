@@ -30,7 +30,7 @@ public:
         return true;
     }
 
-    /// All pairs of the other, as far as there is room.
+    /// Adds all pairs of the other, up to the capacity.
     constexpr void add(const DataFields& other) noexcept {
         for (std::size_t i = 0; i < other.count_; ++i) add(other.pairs_[i].length_tag, other.pairs_[i].data_tag);
     }
