@@ -188,6 +188,7 @@ class ItchTable:
 
         def record_batches() -> Iterator[Any]:
             try:
+                yield None
                 yield from self._record_batches(arrow, schema, prices)
             except GeneratorExit:  # the consumer reads no further
                 raise
@@ -195,7 +196,9 @@ class ItchTable:
                 raised.append(error)
                 raise
 
-        return arrow.RecordBatchReader.from_batches(schema, record_batches())
+        batches = record_batches()
+        next(batches)  # within its try: a signal handler may also raise where a generator begins
+        return arrow.RecordBatchReader.from_batches(schema, batches)
 
     def _record_batches(self, arrow: Any, schema: Any, prices: set[str]) -> Iterator[Any]:
         place = schema.get_field_index("symbol")
