@@ -1,7 +1,7 @@
 // Closing a system.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CloseInHandlerError, MessageSystem, SystemClosedError } from "millpond";
+import { CloseInHandlerError, MessageSystem, type Place, PlaceExpiredError, SystemClosedError } from "millpond";
 import { turn } from "./support/gate.js";
 
 test("close lets handlers send on in order, and does not deadlock in a handler", async () => {
@@ -48,4 +48,23 @@ test("close in a handler on the shortest way ends streams and waits too", async 
   for (let n = 0; n <= 20; n++) system.send("x", n);
   assert.deepEqual(await stream.next(), { value: undefined, done: true });
   await next;
+});
+
+test("close ends the places that handlers asked for meanwhile", async () => {
+  const system = new MessageSystem();
+  system.on("q", () => 0, { queue: { capacity: 1 } });
+  let place: Place | undefined;
+  let waiting: Promise<unknown> | undefined;
+  system.on("first", async () => {
+    await turn();
+    place = await system.whenReady("q", { holdMs: Infinity });
+    waiting = system.whenReady("q");
+    waiting.catch(() => {});
+  });
+  const reply = system.send("first") as Promise<unknown>;
+  assert.equal(await system.close(), true);
+  await reply;
+  await assert.rejects(waiting!, SystemClosedError);
+  assert.equal(place!.held, false);
+  assert.throws(() => place!.send(1), PlaceExpiredError);
 });

@@ -243,6 +243,8 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   }
 
   #ended(): void {
+    // Handlers that still ran could ask for places.
+    this.dispatcher.endPlaces((path) => new SystemClosedError(path));
     this._end();
     this.dispatcher.endContexts();
   }

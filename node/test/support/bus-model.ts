@@ -486,6 +486,7 @@ export class Model {
 
   #endIfIdle(): void {
     if (!this.idle) return;
+    this.#endTickets(() => true, "SystemClosedError");
     for (const party of this.parties) {
       this.#endWait(party, { error: "SystemClosedError" });
       if (party.stream !== undefined) this.closeStream(party, false);
