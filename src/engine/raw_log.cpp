@@ -256,7 +256,7 @@ void RawLog::write_out() {
         counters_.written_bytes.add(written);
         left.remove_prefix(written);
     }
-    if (line_.size() - left.size() >= note_bytes) unwritten_bytes_ = 0;
+    if (note_bytes != 0 && line_.size() - left.size() >= note_bytes) unwritten_bytes_ = 0;
     const auto failed = std::min(left.size(), line_.size() - note_bytes);
     unwritten_bytes_ += failed;
     counters_.failed_bytes.add(failed);
