@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import signal
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import millpond
 import pytest
+from interrupts import ended_by_interrupts
 from itch_file import made_up_day
 from millpond import fix
 from test_fix import generated, raw
@@ -46,36 +44,7 @@ OWN_EXCEPTION: dict[str, Callable[[Path], object]] = {
 def test_an_interrupt_at_any_time_ends_a_conversion_by_polars(folder: Path, what: str) -> None:
     read = (READS | OWN_EXCEPTION)[what]
     expected = (KeyboardInterrupt,) if what in READS else (KeyboardInterrupt, polars.exceptions.ComputeError)
-    fired: list[bool] = []
-
-    def interrupt(*_: object) -> None:
-        fired.append(True)
-        raise KeyboardInterrupt
-
-    read(folder)
-    begin = time.monotonic()
-    read(folder)
-    took = time.monotonic() - begin
-    before = signal.signal(signal.SIGALRM, interrupt)
-    gc.disable()  # Python ignores what a callback of the collector raises, as in those of hypothesis
-    ended = 0
-    try:
-        for step in range(30):
-            fired.clear()
-            try:
-                signal.setitimer(signal.ITIMER_REAL, took * (step + 1) / 40)
-                try:
-                    read(folder)
-                    assert not fired
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except expected:
-                assert fired
-                ended += 1
-    finally:
-        gc.enable()
-        signal.signal(signal.SIGALRM, before)
-    assert ended > 0
+    assert ended_by_interrupts(lambda: read(folder), expected) > 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read(folder)  # nothing is left of the interrupts

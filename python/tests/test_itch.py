@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
-import signal
 import struct
-import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -18,6 +16,7 @@ import millpond
 import numpy as np
 import pytest
 from captures import HEADER, mold, record
+from interrupts import ended_by_interrupts
 from itch_file import add, broken, delete, execute, framed, made_up_day
 from millpond.itch import _latin_1
 
@@ -354,31 +353,7 @@ def test_an_interrupt_at_any_time_ends_the_reading_of_orders(
     path = tmp_path / "day_20200130.itch"
     path.write_bytes(made_up_day(50_000, 20)[0])
     table = millpond.scan(path).orders
-    fired: list[bool] = []
-
-    def interrupt(*_: object) -> None:
-        fired.append(True)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    read(table, tmp_path / "out")
-    begin = time.monotonic()
-    read(table, tmp_path / "out")
-    took = time.monotonic() - begin
-    try:
-        for step in range(30):
-            fired.clear()
-            try:
-                signal.setitimer(signal.ITIMER_REAL, took * (step + 1) / 40)
-                try:
-                    read(table, tmp_path / "out")
-                    assert not fired
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                pass
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    ended_by_interrupts(lambda: read(table, tmp_path / "out"), (KeyboardInterrupt,))
 
 
 @pytest.mark.parametrize("read", ORDERS.values(), ids=ORDERS)
