@@ -80,6 +80,25 @@ class Lint(unittest.TestCase):
         self.put("tree/src/b.cpp", "int changed();\n")
         self.assertEqual(self.lint()[:2], (0, ["b.cpp"]))
 
+    def test_files_that_are_compiled_together_are_looked_at_one_by_one_as_if_they_were_not(self):
+        self.lint()
+        together = os.path.join(self.tree, "build/dev/src/room_together_1.cpp")
+        self.put("tree/build/dev/src/room_together_1.cpp", '#include "src/a.cpp"\n#include "src/b.cpp"\n')
+        database = os.path.join(self.tree, "build/dev/compile_commands.json")
+        apart = ("src/CMakeFiles/room.dir/a.cpp.o", os.path.join(self.tree, "src/a.cpp"))
+        flags = f"/usr/bin/g++ -DTWO -I{self.tree}/include"
+        entry = {"directory": self.tree, "file": apart[1], "command": f"{flags} -o {apart[0]} -c {apart[1]}"}
+        with open(database, "w", encoding="utf-8") as file:
+            json.dump([entry], file)
+        self.assertEqual(self.lint()[1], ["a.cpp", "b.cpp"])  # b.cpp has no command any more
+        entry = {"directory": self.tree, "file": together,
+                 "command": f"{flags} -Wno-shadow -o src/CMakeFiles/room.dir/room_together_1.cpp.o -c {together}"}
+        with open(database, "w", encoding="utf-8") as file:
+            json.dump([entry], file)
+        self.assertEqual(self.lint()[1], ["b.cpp"])  # the command of a.cpp is what it was
+        self.put("tree/src/a.cpp", "int BAD();\n")
+        self.assertEqual(self.lint()[:2], (1, ["a.cpp"]))
+
     def test_a_changed_header_concerns_all_that_include_it(self):
         self.lint()
         self.put("tree/include/millpond/core/low.hpp", "int changed();\n")
