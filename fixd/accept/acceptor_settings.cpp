@@ -19,11 +19,11 @@ namespace {
 using settings::Key;
 using AcceptorKey = settings::KeyOf<AcceptorConfig>;
 
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kLongestAcceptorName = 64;
 
 constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
-    AcceptorKey::short_text<&AcceptorConfig::name, kLongestName>("name", "NAME",
-                                                                 "Name by which sessions choose their acceptor."),
+    AcceptorKey::short_text<&AcceptorConfig::name, kLongestAcceptorName>(
+        "name", "NAME", "Name by which sessions choose their acceptor."),
     AcceptorKey::endpoint<&AcceptorConfig::listen>("listen", "Address and port to listen on."),
     AcceptorKey::integer<&AcceptorConfig::max_connections, 1, 100'000>(
         "max_connections", "N", "Maximum number of connections; more are closed."),

@@ -28,7 +28,7 @@ namespace {
 using service::PasswordHash;
 using settings::ConfigError;
 
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestUserName = 128;
 constexpr int kMostLockTries = 200;
 constexpr std::chrono::milliseconds kLockEvery{10};
 
@@ -138,7 +138,7 @@ void write_line(const std::string& path, std::string_view name, const PasswordHa
 }  // namespace
 
 bool is_user_name(std::string_view name) noexcept {
-    return !name.empty() && name.size() <= kLongestName && name.front() != '#' &&
+    return !name.empty() && name.size() <= kLongestUserName && name.front() != '#' &&
            std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~' && c != ':'; });
 }
 

@@ -10,7 +10,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::size_t kLongestDetail = 160;
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 /// Text from a peer, made safe for the log.
 std::string printable(std::string_view text) {
@@ -108,7 +108,7 @@ bool SessionLog::may_resend(engine::SessionLink& link, const fix::Message& messa
     const auto now_ns = core::utc_nanos();
     if (!is_too_old(message, now_ns)) return inner_->may_resend(link, message);
     // There may be thousands at once.
-    if (now_ns - said_ns_ > kSecond) {
+    if (now_ns - said_ns_ > kSecondNs) {
         said_ns_ = now_ns;
         say(service::Severity::warning, link, "not resent",
             fmt::format("message {} and others are older than {} s; the counterparty gets gap fills in their place",
@@ -122,7 +122,7 @@ bool SessionLog::is_too_old(const fix::Message& message, std::int64_t now_ns) co
     const auto is_type = [&](const std::string& type) { return type == "*" || type == message.msg_type(); };
     if (std::ranges::none_of(max_age_types_, is_type)) return false;
     const auto sent = message.utc_timestamp_ns(fix::tag::kSendingTime);
-    return sent && now_ns - *sent > max_age_seconds_ * kSecond;
+    return sent && now_ns - *sent > max_age_seconds_ * kSecondNs;
 }
 
 void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject) {

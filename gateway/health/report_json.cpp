@@ -20,8 +20,6 @@ namespace {
 
 using core::json_string;
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
-
 /// Makes a State's times UTC.
 struct Utc {
     std::int64_t offset_ns;
@@ -122,6 +120,7 @@ std::string json_of(const SinkState& sink, Utc utc) {
 
 /// 2020-01-30T14:30:00Z
 std::string time_text(std::int64_t utc_ns) {
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
     const auto seconds = static_cast<std::time_t>(utc_ns / kSecondNs);
     std::tm parts{};
     gmtime_r(&seconds, &parts);

@@ -21,7 +21,7 @@ const SinkKind* kind_of(std::string_view name, const Config& config) {
 }
 
 /// A key of [[feed]] that was read; its format may come after it.
-struct FeedKey {
+struct FormatKey {
     std::size_t feed;  ///< Index in Config::feeds.
     std::string name;
     std::string where;
@@ -33,7 +33,7 @@ bool has_key(const FeedFormat& format, std::string_view name) {
 }
 
 /// Refuses a key that only other formats than the feed's have: it would do nothing.
-void check_format_keys(const std::vector<FeedKey>& keys, const Config& config) {
+void check_format_keys(const std::vector<FormatKey>& keys, const Config& config) {
     for (const auto& key : keys) {
         const auto& feed = config.feeds[key.feed];
         if (has_key(*feed.format, key.name)) continue;
@@ -49,7 +49,7 @@ void check_format_keys(const std::vector<FeedKey>& keys, const Config& config) {
 
 void read_toml(std::string_view text, std::string_view name, Config& config) {
     const auto document = settings::Document::parse(text, name);
-    std::vector<FeedKey> feed_keys;
+    std::vector<FormatKey> feed_keys;
     const auto is_section = [&](std::string_view key) {
         if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
         if (key == kFeedSection) {
@@ -92,7 +92,7 @@ void read_table_flag(std::string_view section, std::string_view text, Config& co
     if (section == kFeedSection) {
         auto& feed = config.feeds.emplace_back(config.feed_formats);
         feed.origin.where = flag;
-        std::vector<FeedKey> feed_keys;
+        std::vector<FormatKey> feed_keys;
         for (const auto& [key, value] : settings::pairs_of(text, flag)) {
             assign(feed, key, flag, Value{flag, described(section, key), Value::Bare{value}});
             feed_keys.push_back({config.feeds.size() - 1, std::string{key}, flag});

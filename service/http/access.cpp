@@ -34,7 +34,7 @@ bool is_of(std::string_view origin, std::string_view host) noexcept {
 }
 
 /// Empty when it is not base64url without padding (RFC 4648 5), its unused bits zero.
-std::string decoded(std::string_view text) {
+std::string base64_decoded(std::string_view text) {
     constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     constexpr unsigned kDigitBits = 6;
     constexpr unsigned kByteBits = 8;
@@ -83,7 +83,7 @@ bool Access::knows_token(const Credentials& credentials) const {
         if (!protocol.starts_with(kProtocol) || !protocol.substr(kProtocol.size()).starts_with('.')) continue;
         const auto shown = protocol.substr(kProtocol.size() + 1);
         if (token_.admits(shown) ||
-            (shown.starts_with(kEncoded) && token_.admits(decoded(shown.substr(kEncoded.size()))))) {
+            (shown.starts_with(kEncoded) && token_.admits(base64_decoded(shown.substr(kEncoded.size()))))) {
             return true;
         }
     }

@@ -18,7 +18,7 @@
 namespace millpond::http {
 namespace {
 
-constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
+constexpr timeval kSocketPatience{.tv_sec = 5, .tv_usec = 0};
 
 /// A connected socket.
 class Connection {
@@ -27,8 +27,8 @@ public:
         sockaddr_storage address{};
         const auto length = server.to_kernel(address);
         socket_ = core::Descriptor{socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-        setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-        setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+        setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kSocketPatience, sizeof kSocketPatience);
+        setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kSocketPatience, sizeof kSocketPatience);
         if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fail("cannot connect");
     }
 

@@ -14,7 +14,7 @@ namespace millpond::http {
 namespace {
 
 /// Source: RFC 3986 2.1.
-std::string decoded(std::string_view text) {
+std::string url_decoded(std::string_view text) {
     constexpr int kHex = 16;
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -42,7 +42,7 @@ std::optional<std::string> Request::parameter(std::string_view key) const {
         const auto pair = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
         const auto equals = std::min(pair.find('='), pair.size());
-        if (pair.substr(0, equals) == key) return decoded(pair.substr(std::min(equals + 1, pair.size())));
+        if (pair.substr(0, equals) == key) return url_decoded(pair.substr(std::min(equals + 1, pair.size())));
     }
     return std::nullopt;
 }
