@@ -13,6 +13,9 @@
 #include "gateway/sinks/kafka/value.hpp"
 
 namespace millpond::gateway::kafka {
+
+using millpond::journal::LostReason;
+using millpond::journal::LostRecord;
 namespace {
 
 /// Little-endian, of as many bytes as its type has.
@@ -30,10 +33,10 @@ std::string head(std::uint16_t kind, std::uint64_t sequence) {
 
 TEST(KafkaBinaryValue, OfALostRecordHoldsTheRangeTheReasonAndTheTime) {
     ValueBuffer buffer;
-    const journal::LostRecord lost{
-        .first = 0x1122334455667788, .last = 0x1122334455667799, .reason = journal::LostReason::removed, .utc_ns = -2};
+    const LostRecord lost{
+        .first = 0x1122334455667788, .last = 0x1122334455667799, .reason = LostReason::removed, .utc_ns = -2};
     EXPECT_EQ(binary_value(buffer, lost, 7), head(17, 7) + bytes_of(lost.first) + bytes_of(lost.last) +
-                                                 bytes_of(static_cast<std::uint32_t>(journal::LostReason::removed)) +
+                                                 bytes_of(static_cast<std::uint32_t>(LostReason::removed)) +
                                                  bytes_of(std::uint32_t{0}) + bytes_of(lost.utc_ns));
 }
 

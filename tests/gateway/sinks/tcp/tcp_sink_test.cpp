@@ -26,7 +26,7 @@
 namespace millpond::gateway::tcp {
 namespace {
 
-using test::LineClient;
+using millpond::test::LineClient;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
