@@ -53,6 +53,7 @@ std::size_t SecretMask::hide(std::span<char> piece) noexcept {
         if (piece.empty()) return hidden;
         *this = SecretMask{*tags_};
     }
+    if (place_ == Place::value || place_ == Place::data) apply_tags();
     for (auto& byte : piece) {
         if (!takes(byte)) continue;
         byte = kMask;
@@ -119,19 +120,26 @@ void SecretMask::begin_value() noexcept {
     if (!tag_is_number_) tag_ = 0;
     if (tag_ == tag::kBeginString) {
         other_type_ = false;
-        announced_ = 0;
+        before_ = 0;
         body_is_known_ = false;
     }
-    hidden_ = tags_->hides(tag_, !other_type_);
+    hidden_ = false;
     value_chars_ = 0;
     number_ = 0;
     value_is_number_ = true;
     place_ = Place::value;
-    const bool is_data = announced_ != 0 && tag_ == announced_ && announced_bytes_ > 0 &&
-                         announced_bytes_ <= kMostDataBytes && (!body_is_known_ || announced_bytes_ < body_left_);
-    if (!is_data) return;
+    apply_tags();
+}
+
+/// To a value that begins, or goes on in another piece: the tags may be more than before.
+void SecretMask::apply_tags() noexcept {
+    hidden_ = hidden_ || tags_->hides(tag_, !other_type_);
+    if (place_ == Place::data || before_ == 0 || tag_ == 0 || tags_->data_fields().data_of(before_) != tag_) return;
+    if (announced_bytes_ <= value_chars_ || announced_bytes_ > kMostDataBytes) return;
+    const auto left = announced_bytes_ - value_chars_;
+    if (body_is_known_ && left >= body_left_) return;
     place_ = Place::data;
-    data_left_ = announced_bytes_;
+    data_left_ = left;
     tag_in_data_ = 0;
     in_value_of_data_ = true;  // of the data field itself
     hidden_in_data_ = false;
@@ -143,7 +151,7 @@ void SecretMask::end_value() noexcept {
         body_is_known_ = value_is_number_;
         body_left_ = number_;
     }
-    announced_ = value_is_number_ && value_chars_ != 0 ? tags_->data_fields().data_of(tag_) : 0;
+    before_ = value_is_number_ && value_chars_ != 0 ? tag_ : 0;
     announced_bytes_ = number_;
     place_ = Place::tag;
     tag_ = 0;

@@ -81,6 +81,26 @@ TEST(SecretMask, APairThatOnlyOneSessionKnowsShowsNoSecretOfAnother) {
     }
 }
 
+TEST(SecretMask, ATagThatBecomesSecretInTheMiddleOfAMessageIsHiddenFromThereOn) {
+    DataFields pairs = DataFields::standard();
+    ASSERT_TRUE(pairs.add(9406, 9407));
+    const auto logon = delimited("8=FIX.4.4|9=60|35=A|9406=7|9407=ab|cdef|9408=key|10=000|");
+    const std::string shown_whole = "8=FIX.4.4|9=60|35=A|9406=7|9407=*******|9408=***|10=000|";
+    const auto delimiter = logon.find(
+        "\x01"
+        "cdef");
+    for (std::size_t cut = 1; cut < logon.size(); ++cut) {
+        if (cut > delimiter && cut < delimiter + 6) continue;  // without the pair, it has ended the value
+        SecretTags tags;
+        SecretMask mask{tags};
+        std::string text = logon;
+        mask.hide(std::span{text}.first(cut));
+        tags.add(SecretTags{{9407, 9408}, pairs});
+        mask.hide(std::span{text}.subspan(cut));
+        EXPECT_EQ(readable(text), readable(logon).substr(0, cut) + shown_whole.substr(cut)) << cut;
+    }
+}
+
 TEST(SecretMask, AfterALossAllIsHiddenUntilAMessageBegins) {
     const SecretTags tags;
     SecretMask mask{tags};

@@ -36,7 +36,7 @@ private:
 /// the pair of fields, a secret in the data is hidden as well: the other side may not know it either. CheckSum stays
 /// that of the original.
 ///
-/// Threads: one. Memory: only the tags'.
+/// Threads: one, which is also the one that may add to the tags between two pieces. Memory: only the tags'.
 class SecretMask {
 public:
     /// tags: must outlive this.
@@ -55,6 +55,7 @@ private:
     [[nodiscard]] bool takes_data(char byte) noexcept;
     void begin_value() noexcept;
     void end_value() noexcept;
+    void apply_tags() noexcept;
 
     const SecretTags* tags_;
     Place place_{Place::tag};
@@ -66,7 +67,7 @@ private:
     std::uint64_t value_chars_{0};
     std::uint64_t number_{0};  // of the value, while it is one
     bool value_is_number_{true};
-    Tag announced_{0};  // data field that the field before announces
+    Tag before_{0};  // the field before, whose value is a number: it may announce data
     std::uint64_t announced_bytes_{0};
     std::uint64_t data_left_{0};
     Tag tag_in_data_{0};  // as if the data were fields
