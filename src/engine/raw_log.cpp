@@ -28,13 +28,26 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMostStreams = 4096;
 
-/// Nothing where the file is no raw log.
-std::optional<std::int64_t> time_of_first_line(const std::string& path) noexcept {
+// Begins a line that notes a loss.
+constexpr std::string_view kLost = "# lost: ";
+
+/// When the log at `path` began: the time of its first piece, or now if it only notes losses. Nothing where the file is
+/// no raw log.
+std::optional<std::int64_t> beginning_of(const std::string& path) noexcept {
+    constexpr std::size_t kMostNoteBytes = 128;
     const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
-    std::array<char, fix::kMaxTimestampChars> start;
-    const auto got = file ? ::read(file.get(), start.data(), start.size()) : -1;
-    const std::string_view text{start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
-    return fix::parse_utc_timestamp(text);
+    for (off_t at = 0;;) {
+        std::array<char, kMostNoteBytes> start;
+        const auto got = file ? ::pread(file.get(), start.data(), start.size(), at) : -1;
+        const std::string_view text{start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+        if (text.empty() && at != 0) return core::utc_nanos();
+        if (!text.starts_with(kLost)) return fix::parse_utc_timestamp(text.substr(0, fix::kMaxTimestampChars));
+        at += static_cast<off_t>(std::min(text.find('\n'), text.size() - 1)) + 1;
+    }
+}
+
+std::string loss_note(std::uint64_t pieces, std::uint64_t bytes) {
+    return std::string{kLost} + std::to_string(pieces) + " pieces, " + std::to_string(bytes) + " bytes\n";
 }
 
 }  // namespace
@@ -144,7 +157,7 @@ void RawLog::run() {
     write_waiting();
     // Losses after the last piece have no piece that reports them; the I/O thread is done with this by now.
     if (lost_pieces_ != 0) {
-        line_ += "# lost: " + std::to_string(lost_pieces_) + " pieces, " + std::to_string(lost_bytes_) + " bytes\n";
+        line_ += loss_note(lost_pieces_, lost_bytes_);
         write_out();
     }
 }
@@ -165,8 +178,7 @@ void RawLog::write_waiting() {
 
 void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
     if (piece.lost_pieces != 0) {
-        line_ += "# lost: " + std::to_string(piece.lost_pieces) + " pieces, " + std::to_string(piece.lost_bytes) +
-                 " bytes\n";
+        line_ += loss_note(piece.lost_pieces, piece.lost_bytes);
         ++losses_;
     }
     if (piece.connects) {
@@ -230,9 +242,9 @@ void RawLog::hide_secrets(const Piece& piece) {
 /// Continues what an earlier run has left there, unless that is no raw log or has other permissions.
 bool RawLog::open_file() {
     opened_ = std::chrono::steady_clock::now();
-    const auto began = time_of_first_line(file_.path());
+    const auto began = beginning_of(file_.path());
     if (!began || !file_.open_again()) return file_.open();
-    // Its age counts from its first line.
+    // Its age counts from its first piece.
     opened_ -= std::chrono::nanoseconds{std::max<std::int64_t>(core::utc_nanos() - *began, 0)};
     return true;
 }
@@ -240,7 +252,7 @@ bool RawLog::open_file() {
 void RawLog::write_out() {
     std::size_t note_bytes = 0;
     if (unwritten_bytes_ != 0 && !line_.empty()) {
-        const auto note = "# lost: " + std::to_string(unwritten_bytes_) + " bytes that could not be written\n";
+        const auto note = std::string{kLost} + std::to_string(unwritten_bytes_) + " bytes that could not be written\n";
         line_.insert(0, note);
         note_bytes = note.size();
     }

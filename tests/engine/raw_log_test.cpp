@@ -199,6 +199,22 @@ TEST_F(RawLogTest, TheAgeOfAnEarlierLogIsThatOfItsFirstLine) {
     EXPECT_NE(text_of(file().string() + ".1").find("first"), std::string::npos);
 }
 
+TEST_F(RawLogTest, AnEarlierLogThatBeginsWithLossesIsContinuedToo) {
+    const std::string losses = "# lost: 3 pieces, 615 bytes\n# lost: 39 bytes that could not be written\n";
+    for (const std::string& earlier : {losses, losses + "20240102-03:04:05.123456789 < S first\n"}) {
+        std::ofstream{file()} << earlier;
+        std::filesystem::permissions(file(), std::filesystem::perms{0640});
+        {
+            RawLog log{{.file = file()}};
+            log.on_bytes("S", Direction::in, "second", kTime);
+        }
+        EXPECT_EQ(text_of(file()), earlier + "20240102-03:04:05.123456789 < S second\n");
+        EXPECT_FALSE(std::filesystem::exists(file().string() + ".1"));
+    }
+    const RawLog log{{.file = file(), .rotate_after = std::chrono::hours{24}}};
+    while (log.counters().rotations.read() == 0) std::this_thread::yield();  // by the time of the first piece
+}
+
 TEST_F(RawLogTest, AnEarlierLogWithOtherPermissionsIsNotContinued) {
     std::ofstream{file()} << "20240102-03:04:05.123456789 < S first\n";
     std::filesystem::permissions(file(), std::filesystem::perms{0644});
@@ -263,10 +279,18 @@ TEST_F(RawLogTest, ALostBeginningOfAConnectionHidesSecretsToo) {
     EXPECT_EQ(text_of(file()).find("secret"), std::string::npos);
 }
 
-TEST_F(RawLogTest, FurtherSecretsAreHiddenFromTheCallOn) {
+TEST_F(RawLogTest, FurtherSecretsAreHiddenFromTheCallOnAlsoInTheMiddleOfAValue) {
     {
         RawLog log{{.file = file()}};
+        log.on_bytes(kSession, Direction::in,
+                     "8=FIX.4.4\x01"
+                     "9=9\x01"
+                     "35=A\x01"
+                     "9407=open",
+                     kTime);
+        while (log.counters().written_bytes.read() == 0) std::this_thread::yield();
         log.hide_too(fix::SecretTags{{9407}});
+        log.on_bytes(kSession, Direction::in, "key\x01", kTime);
         log.on_bytes(kSession, Direction::out,
                      "8=FIX.4.4\x01"
                      "9=9\x01"
@@ -274,7 +298,11 @@ TEST_F(RawLogTest, FurtherSecretsAreHiddenFromTheCallOn) {
                      "9407=key\x01",
                      kTime);
     }
-    EXPECT_NE(text_of(file()).find("9407=***\x01"), std::string::npos);
+    const auto text = text_of(file());
+    EXPECT_EQ(text.find("key"), std::string::npos) << text;
+    EXPECT_NE(text.find("9407=open\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(" ***\x01\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("9407=***\x01\n"), std::string::npos) << text;
 }
 
 TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAFileOfAnotherKind) {
@@ -429,6 +457,50 @@ TEST_F(RawLogTest, WhatTheDiskDidNotTakeIsNotedOnceItDoesAgain) {
               "20240102-03:04:05.123456789 < S first\n"
               "# lost: 39 bytes that could not be written\n"
               "20240102-03:04:05.123456789 < S third\n");
+}
+
+/// While it lives, files are opened as another user, of the group that it has.
+class OtherUser {
+public:
+    OtherUser() : became_(setegid(kId) == 0 && seteuid(kId) == 0) {}
+    OtherUser(const OtherUser&) = delete;
+    OtherUser& operator=(const OtherUser&) = delete;
+    ~OtherUser() {
+        static_cast<void>(seteuid(getuid()));
+        static_cast<void>(setegid(getgid()));
+    }
+    static constexpr unsigned kId = 65534;
+    [[nodiscard]] bool became() const { return became_; }
+
+private:
+    bool became_;
+};
+
+TEST_F(RawLogTest, TheLogOfAnotherUserIsContinuedWhereItMayBeWrittenAndAnErrorElsewhere) {
+    const std::string earlier = "20240102-03:04:05.123456789 < S first\n";
+    std::ofstream{file()} << earlier;
+    if (chown(file().c_str(), getuid(), OtherUser::kId) != 0) GTEST_SKIP() << "not root";
+    std::filesystem::permissions(file().parent_path(), std::filesystem::perms{0755});
+    for (const mode_t mode : {0600U, 0640U}) {
+        std::filesystem::permissions(file(), std::filesystem::perms{mode});
+        const OtherUser other;
+        ASSERT_TRUE(other.became());
+        try {
+            const RawLog log{{.file = file(), .file_mode = mode}};
+            FAIL() << std::oct << mode;
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(error.code(), std::errc::permission_denied);
+            EXPECT_NE(std::string{error.what()}.find("cannot write " + file().string()), std::string::npos);
+        }
+    }
+    EXPECT_EQ(text_of(file()), earlier) << "and it is left as it was";
+    std::filesystem::permissions(file(), std::filesystem::perms{0660});
+    {
+        const OtherUser other;
+        RawLog log{{.file = file(), .file_mode = 0660}};
+        log.on_bytes("S", Direction::in, "second", kTime);
+    }
+    EXPECT_EQ(text_of(file()), earlier + "20240102-03:04:05.123456789 < S second\n");
 }
 
 TEST_F(RawLogTest, AFileThatCannotBeOpenedIsAnErrorThatNamesIt) {
