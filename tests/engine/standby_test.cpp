@@ -16,10 +16,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <millpond/core/clock.hpp>
 #include <millpond/engine/replica_server.hpp>
+#include <millpond/fix/schedule.hpp>
 
 #include "tests/engine/engine_pair.hpp"
 #include "tests/support/certificates.hpp"
+#include "tests/support/stepped_clock.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -81,7 +84,7 @@ protected:
     }
 
     [[nodiscard]] SessionOptions house(const std::string& store) const {
-        return {.config = {.sender_comp_id = "HOUSE", .target_comp_id = "DESK"},
+        return {.config = {.sender_comp_id = "HOUSE", .target_comp_id = "DESK", .schedule = schedule_},
                 .dictionary = &dictionary_,
                 .store = {.bytes = 1U << 20U, .file = folder_ / store}};
     }
@@ -109,10 +112,11 @@ protected:
     }
     void start_desk() {
         desks_ = std::make_unique<Initiator>(io_);
-        desk_session_ = &desks_->add({.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE"},
-                                      .dictionary = &dictionary_,
-                                      .store = {.file = folder_ / "desk"}},
-                                     {.hosts = {{"127.0.0.1", house_port_}}, .reconnect = kAtOnce}, desk_);
+        desk_session_ =
+            &desks_->add({.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE", .schedule = schedule_},
+                          .dictionary = &dictionary_,
+                          .store = {.file = folder_ / "desk"}},
+                         {.hosts = {{"127.0.0.1", house_port_}}, .reconnect = kAtOnce}, desk_);
         sender_ = std::make_unique<AsyncSender<Order, OrderEncoder>>(*desk_session_, pool_);
     }
     /// DESK is logged on; attempts before the standby was there do not count.
@@ -161,6 +165,7 @@ protected:
     }
 
     std::chrono::milliseconds timeout_{400};
+    std::optional<fix::Schedule> schedule_;  // of both sides
     std::filesystem::path folder_;
     fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
     Echo echo_;
@@ -428,6 +433,90 @@ TEST_F(StandbyTest, WhatTheCounterpartyMissedIsResentFromTheCopy) {
     start_house(house("standby"));
     ASSERT_TRUE(alone([&] { return desk_.orders.size() == 1; }));
     EXPECT_THAT(echo_.orders, ElementsAre(1));
+}
+
+/// One run follows the other without a gap; the next one begins in an hour.
+class StandbyRunTest : public StandbyTest {
+protected:
+    StandbyRunTest() {
+        const auto boundary = (core::utc_nanos() / 1'000'000'000 + 3'600) % 86'400;
+        schedule_ = fix::Schedule::daily(boundary, boundary);
+    }
+    /// DESK has sent its Logon and so many orders in this run, which all were answered, none twice.
+    void expect_run_of(std::uint64_t orders) const {
+        EXPECT_EQ(session_->status().next_sender, 2 + orders);
+        EXPECT_EQ(session_->status().next_target, 2 + orders);
+        EXPECT_EQ(desk_session_->status().next_sender, 2 + orders);
+        EXPECT_EQ(desk_session_->status().next_target, 2 + orders);
+        EXPECT_EQ(desk_session_->status().lost, 0U);
+    }
+    /// As a process that dies; DESK notices.
+    [[nodiscard]] bool end_house() {
+        acceptor_.reset();
+        return alone([&] { return !desk_is_on(); });
+    }
+    /// The I/O thread measures the clocks once in a millisecond.
+    [[nodiscard]] bool notice_step() {
+        const auto end = core::monotonic_nanos() + 5'000'000;
+        return alone([&] { return core::monotonic_nanos() > end; });
+    }
+    static constexpr std::int64_t kOverTheBoundary = 3'601'000'000'000;
+};
+
+TEST_F(StandbyRunTest, AStandbyThatIsPromotedWhereARunFollowsTheOtherBeginsTheNewOneOnce) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(5));
+    ASSERT_TRUE(end_house());
+    const test::ClockStep step{kOverTheBoundary};
+    ASSERT_TRUE(notice_step());
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    start_house(house("standby"));
+    ASSERT_TRUE(alone([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(8));
+    expect_run_of(3);
+    // A restart within the run keeps its numbers.
+    ASSERT_TRUE(end_house());
+    start_house(house("standby"));
+    ASSERT_TRUE(alone([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(9));
+    expect_run_of(5);  // the second Logon counts as one
+    EXPECT_EQ(echo_.orders.size(), 9U);
+}
+
+TEST_F(StandbyRunTest, ASessionThatRanOnlyOnTheOtherMachineWhenTheRunEndedGoesOnInTheNewOne) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(5));
+    ASSERT_TRUE(end_house());
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    start_standby("primary");
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "standby");
+    ASSERT_TRUE(both([&] { return desk_is_on() && is(State::attached); }));
+    ASSERT_TRUE(trade(7));
+    const auto logons = desk_.logons;
+    const test::ClockStep step{kOverTheBoundary};
+    ASSERT_TRUE(both([&] { return desk_.logons > logons && desk_is_on(); }));
+    ASSERT_TRUE(trade(10));
+    expect_run_of(3);
+    ASSERT_TRUE(both([&] { return standby().behind == 0; }));
+    EXPECT_TRUE(replica().is_whole);
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+    // And back again, within the run.
+    ASSERT_TRUE(end_house());
+    EXPECT_EQ(server_->promote("FIX.4.4:HOUSE->DESK").value(), 2U);
+    server_.reset();
+    start_house(house("primary"));
+    ASSERT_TRUE(alone([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(12));
+    expect_run_of(6);  // the second Logon counts as one
+    EXPECT_EQ(echo_.orders.size(), 12U);
 }
 
 TEST_F(StandbyTest, APromotionWhileThePrimaryRunsEndsItsSessionAtOnce) {
