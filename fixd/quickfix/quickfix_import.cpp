@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -18,6 +20,7 @@
 #include "fixd/quickfix/quickfix_schedule.hpp"
 #include "fixd/quickfix/quickfix_settings.hpp"
 #include "fixd/quickfix/section_reader.hpp"
+#include "fixd/quickfix/toml_lines.hpp"
 #include "fixd/sessions/store_place.hpp"
 #include "service/settings/value.hpp"
 
@@ -27,15 +30,16 @@ namespace {
 using quickfix::Entry;
 using quickfix::host_and_port;
 using quickfix::Section;
-using quickfix::toml_line;
 using quickfix::toml_text;
+using quickfix::TomlLines;
 using settings::ConfigError;
 
 /// An [[acceptor]] and the keys of its TLS.
 struct Acceptor {
+    std::size_t line;
     std::string listen;
     std::string name;
-    std::string tls{};
+    TomlLines tls{};
 };
 
 /// The tables of one session, and of the acceptor that it needs.
@@ -66,7 +70,7 @@ public:
     }
 
     /// acceptors: those that earlier sessions need; gets this one's.
-    std::string tables(std::vector<Acceptor>& acceptors) {
+    TomlLines tables(std::vector<Acceptor>& acceptors) {
         repeated();
         identity();
         const bool connects = is_initiator();
@@ -76,7 +80,7 @@ public:
             listen(acceptors);
         }
         skip_other_side(connects);
-        lines_ += quickfix::schedule_of(reader_);
+        lines_.append(quickfix::schedule_of(reader_));
         store();
         dictionaries();
         checks();
@@ -96,11 +100,16 @@ public:
         for (const auto& entry : section_.entries()) {
             if (!reader_.is_taken(entry)) leave_out(entry);
         }
-        return "\n[[session]]\n" + lines_ + (header_.empty() ? "" : "\n[session.header]\n" + header_);
+        TomlLines all;
+        all.add_text(section_.line(), "\n[[session]]\n");
+        all.append(lines_);
+        if (!header_.text().empty()) all.add_text(section_.line(), "\n[session.header]\n");
+        all.append(header_);
+        return all;
     }
 
 private:
-    void add(std::string_view key, std::string_view value) { lines_ += toml_line(key, value); }
+    void add(const Entry& source, std::string_view key, std::string_view value) { lines_.add(source.line, key, value); }
     void leave_out(const Entry& entry) {
         for (const auto& [key, usual, reason] : quickfix::kWithoutCounterpart) {
             if (!quickfix::same_key(key, entry.key)) continue;
@@ -135,13 +144,13 @@ private:
             return reader_.leave_out(entry, fmt::format("'{}' gets its value from another setting", plain.ours));
         }
         switch (plain.kind) {
-            case quickfix::Kind::text: return add(plain.ours, toml_text(entry.value));
-            case quickfix::Kind::address: return add(plain.ours, toml_text(reader_.address(entry)));
+            case quickfix::Kind::text: return add(entry, plain.ours, toml_text(entry.value));
+            case quickfix::Kind::address: return add(entry, plain.ours, toml_text(reader_.address(entry)));
             case quickfix::Kind::number:
-                return add(plain.ours, fmt::format("{}", reader_.nearest(entry, plain.least, plain.most)));
-            case quickfix::Kind::yes_no: return add(plain.ours, reader_.yes(entry) ? "true" : "false");
-            case quickfix::Kind::no_yes: return add(plain.ours, reader_.yes(entry) ? "false" : "true");
-            case quickfix::Kind::header: header_ += toml_line(plain.ours, toml_text(entry.value)); return;
+                return add(entry, plain.ours, fmt::format("{}", reader_.nearest(entry, plain.least, plain.most)));
+            case quickfix::Kind::yes_no: return add(entry, plain.ours, reader_.yes(entry) ? "true" : "false");
+            case quickfix::Kind::no_yes: return add(entry, plain.ours, reader_.yes(entry) ? "false" : "true");
+            case quickfix::Kind::header: return header_.add(entry.line, plain.ours, toml_text(entry.value));
         }
     }
 
@@ -159,11 +168,13 @@ private:
             is_on_fixt_ = true;
         }
         version_ = version;
-        add("version", toml_text(version));
-        sender_ = reader_.need("SenderCompID").value;
-        target_ = reader_.need("TargetCompID").value;
-        add("sender", toml_text(sender_));
-        add("target", toml_text(target_));
+        add(begin, "version", toml_text(version));
+        const auto& sender = reader_.need("SenderCompID");
+        const auto& target = reader_.need("TargetCompID");
+        sender_ = sender.value;
+        target_ = target.value;
+        add(sender, "sender", toml_text(sender_));
+        add(target, "target", toml_text(target_));
     }
 
     /// Of a number of ApplVerID or a name of QuickFIX; any other text stays as it is.
@@ -190,17 +201,19 @@ private:
                 reader_.fail(proxy->line, fmt::format("ProxyType expects http or socks, found '{}'", proxy->value));
             }
             const auto& host = reader_.need("ProxyHost").value;
-            add("proxy", toml_text(fmt::format("{}://{}", is_http ? "http" : "socks5",
-                                               host_and_port(host, reader_.port(reader_.need("ProxyPort"))))));
+            add(*proxy, "proxy",
+                toml_text(fmt::format("{}://{}", is_http ? "http" : "socks5",
+                                      host_and_port(host, reader_.port(reader_.need("ProxyPort"))))));
         } else {
             for (const auto* const key : {"ProxyHost", "ProxyPort", "ProxyUser", "ProxyPassword"}) reader_.skip(key);
         }
-        const auto* ssl = reader_.take("SocketUseSSL");
+        const auto* asks = reader_.take("SocketUseSSL");
+        if (asks != nullptr && !reader_.yes(*asks)) asks = nullptr;
         const auto* certificate = tls_certificate("ClientCertificateFile", "ClientCertificateKeyFile", lines_);
+        if (asks == nullptr) asks = certificate;
         const auto* authorities = tls_authorities(lines_);
-        if ((ssl != nullptr && reader_.yes(*ssl)) || certificate != nullptr || authorities != nullptr) {
-            add("tls", "true");
-        }
+        if (asks == nullptr) asks = authorities;
+        if (asks != nullptr) add(*asks, "tls", "true");
         if (certificate != nullptr && !has_authorities()) {
             reader_.leave_out(*certificate,
                               "QuickFIX verifies the server's certificate only with CertificationAuthoritiesFile. Here "
@@ -209,6 +222,7 @@ private:
     }
     void hosts() {
         std::string hosts;
+        const Entry* first = nullptr;
         for (int n = 0;; ++n) {
             const auto suffix = n == 0 ? std::string{} : std::to_string(n);
             const auto* host = reader_.take("SocketConnectHost" + suffix);
@@ -216,9 +230,10 @@ private:
             if (host == nullptr) continue;  // some files begin with 1
             const auto port = reader_.port(reader_.need("SocketConnectPort" + suffix));
             hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", toml_text(host_and_port(host->value, port)));
+            if (first == nullptr) first = host;
         }
-        if (hosts.empty()) reader_.fail(section_.line(), "the session has no SocketConnectHost");
-        add("hosts", "[" + hosts + "]");
+        if (first == nullptr) reader_.fail(section_.line(), "the session has no SocketConnectHost");
+        add(*first, "hosts", "[" + hosts + "]");
         for (const auto& entry : section_.entries()) {
             if (!is_further_host(entry) || reader_.is_taken(entry)) continue;
             reader_.skip(entry.key);
@@ -241,16 +256,18 @@ private:
         // QuickFIX waits for these times; here the pause doubles up to the longest.
         const auto first = milliseconds(pauses.front());
         const auto last = std::max(first, milliseconds(pauses.back()));
-        add("reconnect_ms", fmt::format("{}", first));
-        add("reconnect_longest_ms", fmt::format("{}", last));
+        add(pause, "reconnect_ms", fmt::format("{}", first));
+        add(pause, "reconnect_longest_ms", fmt::format("{}", last));
         if (pauses.size() > 1) reader_.leave_out(pause, "the pause doubles from its first to its last value");
     }
 
     void listen(std::vector<Acceptor>& acceptors) {
-        const auto port = reader_.port(reader_.need("SocketAcceptPort"));
+        const auto& port_entry = reader_.need("SocketAcceptPort");
+        const auto port = reader_.port(port_entry);
         const auto* address = reader_.take("SocketAcceptAddress");
         if (address == nullptr) address = reader_.take("SocketAcceptHost");
-        Acceptor own{.listen = host_and_port(address == nullptr ? "0.0.0.0" : reader_.address(*address), port),
+        Acceptor own{.line = port_entry.line,
+                     .listen = host_and_port(address == nullptr ? "0.0.0.0" : reader_.address(*address), port),
                      .name = fmt::format("port {}", port)};
         const bool has_tls = tls_certificate("ServerCertificateFile", "ServerCertificateKeyFile", own.tls) != nullptr;
         const auto* authorities = tls_authorities(own.tls);
@@ -262,18 +279,21 @@ private:
                 "tls_key to PEM files of its key store");
         }
         const auto* level = reader_.take("CertificateVerifyLevel");
-        if (has_tls) own.tls += toml_line("tls_verify", requires_certificates(level) ? "true" : "false");
+        if (has_tls) {
+            own.tls.add(level == nullptr ? section_.line() : level->line, "tls_verify",
+                        requires_certificates(level) ? "true" : "false");
+        }
         const auto same = std::ranges::find(acceptors, own.listen, &Acceptor::listen);
         if (same == acceptors.end()) {
             // The port is enough as a name unless the file has it at several addresses.
             if (std::ranges::find(acceptors, own.name, &Acceptor::name) != acceptors.end()) own.name = own.listen;
             acceptors.push_back(own);
-        } else if (same->tls != own.tls) {
+        } else if (same->tls.text() != own.tls.text()) {
             reader_.fail(section_.line(), fmt::format("the sessions of SocketAcceptPort {} differ in TLS", port));
         } else {
             own.name = same->name;
         }
-        add("acceptor", toml_text(own.name));
+        add(port_entry, "acceptor", toml_text(own.name));
         if (const auto* allowed = reader_.take("AllowedRemoteAddresses")) allow(*allowed);
     }
     void allow(const Entry& entry) {
@@ -283,7 +303,7 @@ private:
             const auto one = reader_.address({entry.line, entry.key, part});
             list += fmt::format("{}{}", list.empty() ? "" : ", ", toml_text(one));
         }
-        add("allow", "[" + list + "]");
+        add(entry, "allow", "[" + list + "]");
     }
     /// QuickFIX: 0 does not ask for certificates, 1 requires them, 2 verifies those that clients show; without
     /// authorities it does not ask for them.
@@ -309,19 +329,20 @@ private:
                section_.find("CertificationAuthoritiesDirectory") != nullptr;
     }
     /// Null if there is none.
-    const Entry* tls_certificate(std::string_view certificate_key, std::string_view key_key, std::string& table) {
+    const Entry* tls_certificate(std::string_view certificate_key, std::string_view key_key, TomlLines& table) {
         const auto* certificate = reader_.take(certificate_key);
         const auto* key = reader_.take(key_key);
         if (certificate != nullptr) {
             // QuickFIX reads the key from the certificate file unless another is named.
-            table += toml_line("tls_certificate", toml_text(certificate->value));
-            table += toml_line("tls_key", toml_text(key == nullptr ? certificate->value : key->value));
+            if (key == nullptr) key = certificate;
+            table.add(certificate->line, "tls_certificate", toml_text(certificate->value));
+            table.add(key->line, "tls_key", toml_text(key->value));
         }
         return certificate;
     }
-    const Entry* tls_authorities(std::string& table) {
+    const Entry* tls_authorities(TomlLines& table) {
         const auto* authorities = reader_.take("CertificationAuthoritiesFile");
-        if (authorities != nullptr) table += toml_line("tls_authorities", toml_text(authorities->value));
+        if (authorities != nullptr) table.add(authorities->line, "tls_authorities", toml_text(authorities->value));
         return authorities;
     }
 
@@ -336,7 +357,7 @@ private:
         if (path == nullptr) return;
         std::string_view folder = path->value;
         if (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
-        add("store", toml_text(store_place(folder, version_, sender_, target_)));
+        add(*path, "store", toml_text(store_place(folder, version_, sender_, target_)));
     }
 
     void dictionaries() {
@@ -348,7 +369,7 @@ private:
             if (!is_used || is_of_two != is_on_fixt_) {
                 reader_.skip(theirs);
             } else if (const auto* file = reader_.take(theirs)) {
-                add(ours, toml_text(file->value));
+                add(*file, ours, toml_text(file->value));
             }
         }
         further_versions(is_used);
@@ -357,6 +378,7 @@ private:
     void further_versions(bool is_used) {
         constexpr std::string_view kPrefix = "AppDataDictionary.";
         std::string list;
+        const Entry* last = nullptr;
         for (const auto& entry : section_.entries()) {
             if (!quickfix::same_key(std::string_view{entry.key}.substr(0, kPrefix.size()), kPrefix)) continue;
             if (!is_on_fixt_) {
@@ -373,23 +395,24 @@ private:
             if (version != version_) {
                 list += list.empty() ? "" : ", ";
                 list += toml_text(is_used ? version + "=" + entry.value : version);
+                last = &entry;
             } else if (is_used && section_.find("AppDataDictionary") == nullptr) {
-                add("application_dictionary", toml_text(entry.value));
+                add(entry, "application_dictionary", toml_text(entry.value));
             }
         }
-        if (!list.empty()) add("further_versions", "[" + list + "]");
+        if (last != nullptr) add(*last, "further_versions", "[" + list + "]");
     }
 
     /// What QuickFIX/J does not reject is not compared with the dictionary here.
     void checks() {
-        bool all_pass = false;
+        const Entry* passes = nullptr;
         for (const auto* const key : {"ValidateIncomingMessage", "RejectInvalidMessage"}) {
             const auto* entry = reader_.take(key);
             if (entry == nullptr || reader_.yes(*entry)) continue;
-            all_pass = true;
+            passes = entry;
             reader_.leave_out(*entry, "unchecked_types = [\"*\"] is used, and session messages are still checked");
         }
-        if (all_pass) add("unchecked_types", "[\"*\"]");
+        if (passes != nullptr) add(*passes, "unchecked_types", "[\"*\"]");
     }
 
     void time_precision() {
@@ -398,19 +421,20 @@ private:
         const auto* millis = reader_.take("MillisecondsInTimeStamp");
         if (precision != nullptr) {
             for (const auto& [theirs, ours] : quickfix::kPrecisions) {
-                if (quickfix::same_key(theirs, precision->value)) return add("time_precision", toml_text(ours));
+                if (quickfix::same_key(theirs, precision->value))
+                    return add(*precision, "time_precision", toml_text(ours));
             }
             reader_.fail(precision->line,
                          fmt::format("{} expects 0, 3, 6 or 9, found '{}'", precision->key, precision->value));
         }
-        if (millis != nullptr && !reader_.yes(*millis)) add("time_precision", toml_text("s"));
+        if (millis != nullptr && !reader_.yes(*millis)) add(*millis, "time_precision", toml_text("s"));
     }
 
     void latency() {
         const auto* checks = reader_.take("CheckLatency");
         if (checks == nullptr || reader_.yes(*checks)) return;
         reader_.skip("MaxLatency");
-        add("max_latency_seconds", "0");
+        add(*checks, "max_latency_seconds", "0");
     }
 
     const Section& section_;
@@ -421,8 +445,8 @@ private:
     bool is_on_fixt_{false};
     std::string sender_;
     std::string target_;
-    std::string lines_;
-    std::string header_;
+    TomlLines lines_;
+    TomlLines header_;
 };
 
 /// As a comment of TOML: without control characters.
@@ -432,6 +456,36 @@ std::string comment_text(std::string_view text) {
     return out;
 }
 
+/// Checks the result as the engine does. Throws ConfigError with the line of the settings file.
+void check(const TomlLines& lines, const std::vector<Section>& sections, std::string_view name) {
+    const auto becomes = fmt::format("what {} becomes", name);
+    EngineConfig config;
+    try {
+        read_engine_toml(lines.text(), becomes, config);
+    } catch (const ConfigError& error) {
+        // "what NAME becomes:LINE: ..."
+        std::string_view what{error.what()};
+        if (!what.starts_with(becomes + ":")) throw;
+        what.remove_prefix(becomes.size() + 1);
+        const auto end = std::min(what.find(':'), what.size());
+        const auto source = lines.source_of(quickfix::number_of(what.substr(0, end)).value_or(0));
+        if (source == 0) throw;
+        throw ConfigError(fmt::format("{}:{}{}", name, source, what.substr(end)));
+    }
+    try {
+        complete(config);
+    } catch (const ConfigError& error) {
+        const std::string_view what{error.what()};
+        // Of two with the same ids, the second one is too many.
+        for (const auto& section : sections | std::views::reverse) {
+            const auto ids = fmt::format("[[session]] '{}' to '{}'", section.find("SenderCompID")->value,
+                                         section.find("TargetCompID")->value);
+            if (what.starts_with(ids)) throw ConfigError(fmt::format("{}:{}: {}", name, section.line(), what));
+        }
+        throw ConfigError(fmt::format("{}: {}", becomes, what));
+    }
+}
+
 }  // namespace
 
 QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
@@ -439,8 +493,8 @@ QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
     if (sections.empty()) throw ConfigError(fmt::format("{}: there is no [SESSION]", name));
     QuickfixImport result;
     std::vector<Acceptor> acceptors;
-    std::map<std::string, std::size_t> lines;  // of sessions, by their ids
-    std::string sessions;
+    std::map<std::string, std::size_t> lines_of_ids;  // of the first session that has them
+    TomlLines sessions;
     const Entry* first_log = nullptr;
     std::set<std::size_t> other_logs;
     for (const auto& section : sections) {
@@ -453,33 +507,31 @@ QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
             }
         }
         SessionImport session{section, name, result};
-        const auto [known, is_new] = lines.emplace(session.ids(), section.line());
-        if (is_new || !session.leave_out_for(known->second)) sessions += session.tables(acceptors);
+        const auto [known, is_new] = lines_of_ids.emplace(session.ids(), section.line());
+        if (is_new || !session.leave_out_for(known->second)) sessions.append(session.tables(acceptors));
     }
-    result.toml = fmt::format("# Written from {} by `millpond fix import`.\n", comment_text(name));
+    TomlLines lines;
+    lines.add_text(0, fmt::format("# Written from {} by `millpond fix import`.\n", comment_text(name)));
     if (first_log != nullptr) {
         const auto& folder = first_log->value;
-        result.toml += fmt::format("raw_log = {}  # of all sessions\n",
-                                   toml_text(folder + (folder.ends_with('/') ? "" : "/") + "raw.log"));
+        lines.add(
+            first_log->line, "raw_log",
+            fmt::format("{}  # of all sessions", toml_text(folder + (folder.ends_with('/') ? "" : "/") + "raw.log")));
     }
-    for (const auto& [listen, acceptor, tls] : acceptors) {
-        result.toml +=
-            fmt::format("\n[[acceptor]]\nname = {}\nlisten = {}\n{}", toml_text(acceptor), toml_text(listen), tls);
+    for (const auto& acceptor : acceptors) {
+        lines.add_text(acceptor.line, "\n[[acceptor]]\n");
+        lines.add(acceptor.line, "name", toml_text(acceptor.name));
+        lines.add(acceptor.line, "listen", toml_text(acceptor.listen));
+        lines.append(acceptor.tls);
     }
-    result.toml += sessions;
+    lines.append(sessions);
     std::ranges::stable_sort(result.left_out, {}, &LeftOut::line);
-    if (!result.left_out.empty()) result.toml += "\n# Left out:\n";
+    if (!result.left_out.empty()) lines.add_text(0, "\n# Left out:\n");
     for (const auto& [line, key, reason] : result.left_out) {
-        result.toml += fmt::format("# line {}: {}: {}\n", line, comment_text(key), reason);
+        lines.add_text(line, fmt::format("# line {}: {}: {}\n", line, comment_text(key), reason));
     }
-    EngineConfig check;
-    const auto becomes = fmt::format("what {} becomes", name);
-    read_engine_toml(result.toml, becomes, check);
-    try {
-        complete(check);
-    } catch (const settings::ConfigError& error) {
-        throw settings::ConfigError(fmt::format("{}: {}", becomes, error.what()));
-    }
+    check(lines, sections, name);
+    result.toml = lines.text();
     return result;
 }
 

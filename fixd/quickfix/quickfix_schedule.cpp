@@ -77,7 +77,7 @@ std::string day_of(const SectionReader& reader, const Entry& entry, std::string_
     reader.fail(entry.line, fmt::format("{} expects a day of the week, found '{}'", entry.key, text));
 }
 
-std::string times_of(SectionReader& reader) {
+TomlLines times_of(SectionReader& reader) {
     const auto* start = reader.take("StartTime");
     const auto* end = reader.take("EndTime");
     const auto* zone = reader.take("TimeZone");
@@ -95,14 +95,16 @@ std::string times_of(SectionReader& reader) {
                         "times in the same one",
                         from.zone, to.zone));
     }
-    auto lines = toml_line("start", toml_text(from.text)) + toml_line("end", toml_text(to.text));
-    if (from.zone != kUtc) lines += toml_line("timezone", toml_text(from.zone));
+    TomlLines lines;
+    lines.add(start->line, "start", toml_text(from.text));
+    lines.add(end->line, "end", toml_text(to.text));
+    if (from.zone != kUtc) lines.add(zone == nullptr ? start->line : zone->line, "timezone", toml_text(from.zone));
     return lines;
 }
 
 }  // namespace
 
-std::string schedule_of(SectionReader& reader) {
+TomlLines schedule_of(SectionReader& reader) {
     if (const auto* never_ends = reader.take("NonStopSession"); never_ends != nullptr && reader.yes(*never_ends)) {
         for (const auto* const key : {"StartTime", "EndTime", "StartDay", "EndDay", "Weekdays", "TimeZone"}) {
             reader.skip(key);
@@ -112,12 +114,12 @@ std::string schedule_of(SectionReader& reader) {
     auto lines = times_of(reader);
     for (const auto& [theirs, ours] : {std::pair{"StartDay", "start_day"}, {"EndDay", "end_day"}}) {
         if (const auto* day = reader.take(theirs))
-            lines += toml_line(ours, toml_text(day_of(reader, *day, day->value)));
+            lines.add(day->line, ours, toml_text(day_of(reader, *day, day->value)));
     }
     if (const auto* days = reader.take("Weekdays")) {
         std::string list;
         for (const auto& day : split(days->value, ',')) list += (list.empty() ? "" : "+") + day_of(reader, *days, day);
-        lines += toml_line("days", toml_text(list));
+        lines.add(days->line, "days", toml_text(list));
     }
     return lines;
 }

@@ -89,24 +89,6 @@ void SectionReader::fail(std::size_t line, std::string_view what) const {
     throw settings::ConfigError(fmt::format("{}:{}: {}", file_, line, what));
 }
 
-std::string toml_text(std::string_view text) {
-    std::string out{'"'};
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-            out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-        } else {
-            out += c;
-        }
-    }
-    out += '"';
-    return out;
-}
-
-std::string toml_line(std::string_view key, std::string_view value) { return fmt::format("{} = {}\n", key, value); }
-
 std::string host_and_port(std::string_view host, std::uint16_t port) {
     const bool needs_brackets = host.find(':') != std::string_view::npos && !host.starts_with('[');
     return fmt::format("{}{}{}:{}", needs_brackets ? "[" : "", host, needs_brackets ? "]" : "", port);

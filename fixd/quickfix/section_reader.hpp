@@ -48,10 +48,6 @@ private:
     std::set<const Entry*> taken_;
 };
 
-/// A string of TOML.
-[[nodiscard]] std::string toml_text(std::string_view text);
-/// A line of TOML.
-[[nodiscard]] std::string toml_line(std::string_view key, std::string_view value);
 /// A host and a port; IPv6 addresses are put into brackets.
 [[nodiscard]] std::string host_and_port(std::string_view host, std::uint16_t port);
 

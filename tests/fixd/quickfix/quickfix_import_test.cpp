@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr std::string_view kInitiator = R"([DEFAULT]
 ConnectionType=initiator
@@ -421,10 +422,21 @@ TEST(QuickfixImport, AMistakeIsNamedWithFileAndLine) {
     EXPECT_THAT(
         import_error("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"),
         HasSubstr("quickfix.cfg:1: the session has no SocketAcceptPort"));
-    EXPECT_THAT(import_error(session + "SenderCompID=" + std::string(65, 'x') + "\n"),
-                HasSubstr("what quickfix.cfg becomes:"));
-    EXPECT_THAT(import_error(session + session), HasSubstr("what quickfix.cfg becomes: [[session]] "));
-    EXPECT_THAT(import_error(session + session), HasSubstr("is listed twice"));
+}
+
+TEST(QuickfixImport, AMistakeThatTheEngineFindsIsNamedByItsLineInTheFile) {
+    const std::string session{kImportedSession};
+    const auto error = [](const std::string& text) { return import_error("[DEFAULT]\nFileStorePath=/s\n\n" + text); };
+    EXPECT_THAT(error(session + "SenderCompID=" + std::string(65, 'x') + "\n"),
+                StartsWith("quickfix.cfg:11: key 'sender' of [[session]] expects"));
+    EXPECT_THAT(error(session + "SenderSubID=\n"), StartsWith("quickfix.cfg:11: "));
+    EXPECT_THAT(error(session + "BeginString=FIX.9\n"), StartsWith("quickfix.cfg:11: key 'version'"));
+    EXPECT_THAT(error("ClientCertificateFile=\n" + session), StartsWith("quickfix.cfg:4: key 'tls_certificate'"));
+    EXPECT_THAT(error(std::string{kImportedAcceptor} + "ServerCertificateFile=\n"), StartsWith("quickfix.cfg:10: "));
+    // What is wrong with several keys together is named by the session.
+    EXPECT_THAT(error(session + session), StartsWith("quickfix.cfg:11: [[session]] 'A' to 'B' is listed twice"));
+    EXPECT_THAT(error(session + "TargetCompID=C\n" + session + "StartDay=mon\n"),
+                StartsWith("quickfix.cfg:12: [[session]] 'A' to 'B': "));
 }
 
 }  // namespace
