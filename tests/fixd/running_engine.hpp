@@ -13,6 +13,7 @@
 
 #include <millpond/fix/utc_time.hpp>
 
+#include "fixd/applications/fill_application.hpp"
 #include "fixd/fix_engine.hpp"
 
 namespace millpond::fixd {
@@ -103,6 +104,19 @@ template <class Done>
     return true;
 }
 
+/// An acceptor for the sessions of HOUSE.
+inline const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.0.1:0'\n";
+
+/// A session of HOUSE that waits for `target`.
+[[nodiscard]] inline std::string waits_for(const std::string& target, const std::string& more = "") {
+    return "[[session]]\nsender = 'HOUSE'\ntarget = '" + target + "'\n" + more;
+}
+
+/// Applications that fill each order.
+[[nodiscard]] inline Applications filling() {
+    return [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); };
+}
+
 /// A session of `sender` that connects to HOUSE and comes back quickly.
 [[nodiscard]] inline std::string connects(const std::string& sender, const RunningEngine& house,
                                           const std::string& more = "") {
@@ -130,6 +144,11 @@ template <class Done>
 [[nodiscard]] inline std::string fix44(std::string_view type, std::uint64_t number, std::string_view from,
                                        std::string_view to, std::string_view body) {
     return fix_text("FIX.4.4", type, number, from, to, body);
+}
+
+/// Of a counterparty of HOUSE; more: further fields.
+[[nodiscard]] inline std::string logon(std::uint64_t number, std::string_view from, std::string_view more = "") {
+    return fix44("A", number, from, "HOUSE", fmt::format("98=0|108=30|{}", more));
 }
 
 }  // namespace millpond::fixd

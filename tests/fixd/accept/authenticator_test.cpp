@@ -85,7 +85,7 @@ std::string logs_in(const std::string& user, const std::string& password, const 
 }
 
 /// Such a Logon resets the numbers, so that it may come again.
-std::string logon(const std::string& from, const std::string& user, const std::string& password) {
+std::string logon_of(const std::string& from, const std::string& user, const std::string& password) {
     return fix44("A", 1, from, "HOUSE", "98=0|108=30|141=Y|553=" + user + "|554=" + password + "|");
 }
 
@@ -148,10 +148,10 @@ TEST(Authenticator, EveryRefusalIsNamedCountedAndCostsNoNumber) {
 TEST(Authenticator, WhoFailedIsNotLookedAtForAWhileWhateverItShows) {
     const Users users{line_of("alice", "correct horse")};
     RunningEngine house{house_with(users.path(), "['alice']")};
-    const auto right = logon("DESK", "alice", "correct horse");
+    const auto right = logon_of("DESK", "alice", "correct horse");
     // Where the machine is slow, the first waits may be over before the right one comes.
     ASSERT_TRUE(comes_true([&] {
-        EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "wrong horse")), "");
+        EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "alice", "wrong horse")), "");
         const auto admitted = checks(house, "admitted");
         const auto answer = answer_to(house.port(), right);
         EXPECT_EQ(answer.contains("35=A"), checks(house, "admitted") > admitted);
@@ -166,7 +166,7 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
     RunningEngine house{house_with(users.path(), "['alice']")};
     RunningEngine free{connects("FREE", house, "heartbeat_seconds = 1\n")};
     ASSERT_TRUE(comes_true([&] { return house.is_active("FREE"); }));
-    const auto bad = logon("DESK", "alice", "no");
+    const auto bad = logon_of("DESK", "alice", "no");
     const auto until = core::monotonic_nanos() + 3'000'000'000;
     int sent = 0;
     std::deque<RawClient> clients;
@@ -191,7 +191,7 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
 TEST(Authenticator, AnAddressThatIsNotTheSessionsCostsNoHash) {
     const Users users{line_of("alice", "correct horse")};
     RunningEngine house{house_with(users.path(), "['alice']\nallow = ['127.0.0.7']")};
-    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "alice", "correct horse")), "");
     EXPECT_THAT(house.said(), HasSubstr("address not allowed: not an address of this session"));
     EXPECT_EQ(checks(house, "admitted") + checks(house, "password"), 0);
     RunningEngine desk{connects("DESK", house, "local_address = '127.0.0.7'\n" + logs_in("alice", "correct horse"))};
@@ -348,8 +348,8 @@ TEST(Authenticator, TheUsersAreThoseThatTheFileHasByThen) {
     const Users others{line_of("carol", "staple gun"), "other-users"};
     std::filesystem::remove(link);
     std::filesystem::create_symlink(others.path(), link);
-    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
-    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "alice", "correct horse")), "");
     EXPECT_THAT(house.said(), HasSubstr("unknown user 'alice'"));
     std::filesystem::remove(link);
 }
@@ -363,13 +363,13 @@ TEST(Authenticator, AFileThatCannotBeUsedLetsInNoUserAndRefusesAReload) {
     EXPECT_THROW(house.reload(toml + "[[session]]\nsender = 'HOUSE'\ntarget = 'MORE'\n"), settings::ConfigError);
     EXPECT_EQ(house.status("MORE").name, "");
     // A mistake of another user is not carol's.
-    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    EXPECT_THAT(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), HasSubstr("35=A"));
     std::filesystem::permissions(users.path(), std::filesystem::perms{0644});
-    EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
+    EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), "");
     EXPECT_THAT(house.said(), HasSubstr("any user may read or write it"));
     EXPECT_EQ(checks(house, "failed"), 1);
     std::filesystem::remove(users.path());
-    EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
+    EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), "");
     EXPECT_EQ(checks(house, "failed"), 2);
     EXPECT_THROW(house.reload(toml), settings::ConfigError);
 }
@@ -385,10 +385,10 @@ TEST(Authenticator, AReloadBringsTheFirstUsersAndAnotherFile) {
     RunningEngine house{none};
     EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
     EXPECT_TRUE(house.reload(with(users)).refused.empty());
-    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "correct horse")), HasSubstr("35=A"));
+    EXPECT_THAT(answer_to(house.port(), logon_of("DESK", "alice", "correct horse")), HasSubstr("35=A"));
     EXPECT_TRUE(house.reload(with(others)).refused.empty());
-    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "staple gun")), HasSubstr("35=A"));
-    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(answer_to(house.port(), logon_of("DESK", "alice", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "alice", "correct horse")), "");
     EXPECT_TRUE(house.reload(none).refused.empty());
     EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
 }
@@ -401,7 +401,7 @@ TEST(Authenticator, SeveralRightLogonsOfOneAddressAtOnceAllPass) {
     std::deque<RawClient> clients;
     for (int i = 0; i < 12; ++i) {
         clients.emplace_back(house.port());
-        clients.back().send(logon("N" + std::to_string(i), "alice", "correct horse"));
+        clients.back().send(logon_of("N" + std::to_string(i), "alice", "correct horse"));
     }
     for (auto& client : clients) EXPECT_TRUE(comes_true([&] { return client.received().contains("35=A"); }));
     EXPECT_EQ(checks(house, "admitted"), 12);
@@ -440,9 +440,9 @@ TEST(Authenticator, ASessionByTemplateIsForItsUsersOnly) {
     RunningEngine house{"user_file = '" + users.path() +
                         "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\n"
                         "[[session]]\nsender = 'HOUSE'\ntarget = '*'\nusers = ['alice']\n"};
-    EXPECT_EQ(answer_to(house.port(), logon("NEW", "alice", "wrong horse")), "");
+    EXPECT_EQ(answer_to(house.port(), logon_of("NEW", "alice", "wrong horse")), "");
     EXPECT_TRUE(house.engine().sessions().empty());
-    EXPECT_TRUE(gets_in(house.port(), logon("NEW", "alice", "correct horse")));
+    EXPECT_TRUE(gets_in(house.port(), logon_of("NEW", "alice", "correct horse")));
 }
 
 TEST(Authenticator, ACertificateIsBoundToItsSession) {

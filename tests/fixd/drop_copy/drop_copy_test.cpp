@@ -14,15 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "fixd/applications/fill_application.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
+#include "tests/fixd/drop_copy/drop_copy_house.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
-#include "tests/support/scratch_file.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -32,78 +28,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.0.1:0'\n";
-
-std::string waits_for(const std::string& target, const std::string& more = "") {
-    return "[[session]]\nsender = 'HOUSE'\ntarget = '" + target + "'\n" + more;
-}
-
-std::string copies(const std::string& sources, const std::string& more = "") {
-    return "[[drop_copy]]\ntarget = 'HOUSE->RISK'\nsources = " + sources + "\n" + more;
-}
-
-Applications filling() {
-    return [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); };
-}
-
-std::string logon(std::uint64_t number, std::string_view from, std::string_view more = "") {
-    return fix44("A", number, from, "HOUSE", fmt::format("98=0|108=30|{}", more));
-}
-
-std::string order(std::uint64_t number, std::string_view from, std::string_view id) {
-    return fix44("D", number, from, "HOUSE",
-                 fmt::format("11={}|55=MSFT|54=1|38=1|40=2|44=1|60=20240102-03:04:05|", id));
-}
-
-/// What came, message by message, '|' for the delimiter.
-std::vector<std::string> messages_of(std::string text) {
-    std::vector<std::string> all;
-    for (auto& c : text) c = c == '\x01' ? '|' : c;
-    for (std::size_t at = text.find("8=FIX"); at != std::string::npos;) {
-        const auto next = text.find("|8=FIX", at + 1);
-        all.push_back(text.substr(at, next == std::string::npos ? next : next + 1 - at));
-        at = next == std::string::npos ? next : next + 1;
-    }
-    return all;
-}
-
-std::string value_of(const std::string& message, const std::string& tag) {
-    const auto at = message.find("|" + tag + "=");
-    if (at == std::string::npos) return "";
-    const auto begin = at + tag.size() + 2;
-    return message.substr(begin, message.find('|', begin) - begin);
-}
-
-std::vector<std::string> executions(RawClient& client) {
-    std::vector<std::string> all;
-    for (const auto& message : messages_of(client.received())) {
-        if (value_of(message, "35") == "8") all.push_back(message);
-    }
-    return all;
-}
-
-engine::DropCopy::Status account(RunningEngine& house) {
-    for (const auto& session : house.engine().drop_copies()) return session.status;
-    return {};
-}
-
-void expect_balanced(const engine::DropCopy::Status& status) {
-    EXPECT_EQ(status.offered + status.recovered, status.mirrored + status.queue_full + status.store_full +
-                                                     status.not_encoded + status.wrong_version + status.abandoned +
-                                                     status.waiting);
-}
-
-class FixDropCopy : public ::testing::Test {
-protected:
-    void SetUp() override { std::filesystem::create_directories(folder_); }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
-    [[nodiscard]] std::string store(const std::string& name) const {
-        return "store = '" + (folder_ / name).string() + ".store'\n";
-    }
-
-    std::filesystem::path folder_{::testing::TempDir() + test::scratch_name("fix_drop_copy")};
-};
 
 TEST_F(FixDropCopy, ExecutionsOfTwoSessionsReachAThirdWithItsOwnNumbersAndTheirSource) {
     RunningEngine house{kListen + waits_for("A") + waits_for("B") + waits_for("RISK") + waits_for("OTHER") +
@@ -267,162 +191,6 @@ TEST_F(FixDropCopy, APromotionMayComeWhileTheEngineStops) {
         while (!begins.load()) std::this_thread::yield();
         house.engine().drain(std::chrono::seconds{5});
     }
-}
-
-TEST_F(FixDropCopy, CopiesOfALoggedOffTargetSurviveARestart) {
-    const auto toml = kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']");
-    {
-        RunningEngine house{toml, filling()};
-        RawClient a{house.port()};
-        a.send(logon(1, "A") + order(2, "A", "o2"));
-        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 1; }));
-    }
-    RunningEngine house{toml, filling()};
-    EXPECT_EQ(house.status("RISK").next_sender, 2U);
-    RawClient risk{house.port()};
-    risk.send(logon(1, "RISK"));
-    ASSERT_TRUE(comes_true([&] { return house.is_active("RISK"); }));
-    risk.send(fix44("2", 2, "RISK", "HOUSE", "7=1|16=0|"));
-    ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 1; }));
-    EXPECT_EQ(value_of(executions(risk).front(), "11"), "o2");
-}
-
-TEST_F(FixDropCopy, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
-    const auto file = (folder_ / "risk.store.copies").string();
-    // A process that dies with three copies in its queue, of other sizes than the next one's.
-    const auto child = ::fork();
-    if (child == 0) {
-        engine::DropCopy copy{{.name = "r", .producers = 2, .queue_bytes = 1U << 16U, .file = file}};
-        for (const char* id : {"k1", "k2", "k3"}) {
-            copy.offer(id[1] == '3' ? 1 : 0, engine::Direction::out, fix::ApplicationVersion::fix44,
-                       fix_text("FIX.4.4", "8", 7, "HOUSE", "A", fmt::format("6=0|11={}|14=1|", id)));
-        }
-        ::_exit(0);
-    }
-    int outcome = -1;
-    ASSERT_EQ(::waitpid(child, &outcome, 0), child);
-    ASSERT_EQ(outcome, 0);
-    EXPECT_TRUE(std::filesystem::exists(file + ".1"));
-    const auto toml = kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']");
-    {
-        RunningEngine house{toml, filling()};
-        EXPECT_THAT(house.said(), HasSubstr("3 copies waited when the engine ended last"));
-        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 3; }));
-        EXPECT_EQ(account(house).recovered, 3U);
-        RawClient a{house.port()};
-        a.send(logon(1, "A") + order(2, "A", "o2"));
-        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 4; }));
-        expect_balanced(account(house));
-        EXPECT_THAT(house.engine().page({.path = "/metrics"}).body,
-                    HasSubstr("millpond_fix_drop_copy_recovered_total{drop_copy=\"FIX.4.4:HOUSE->RISK\"} 3"));
-        RawClient risk{house.port()};
-        risk.send(logon(1, "RISK"));
-        ASSERT_TRUE(comes_true([&] { return house.is_active("RISK"); }));
-        risk.send(fix44("2", 2, "RISK", "HOUSE", "7=1|16=0|"));
-        ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 4; }));
-        const auto got = executions(risk);
-        const std::vector<std::string> ids{"k1", "k2", "k3", "o2"};
-        // The first of each file may be the last that the former engine has stored.
-        const std::vector<std::string> again{"Y", "", "Y", ""};
-        for (std::size_t i = 0; i < got.size(); ++i) {
-            EXPECT_EQ(value_of(got[i], "11"), ids[i]);
-            EXPECT_EQ(value_of(got[i], "97"), again[i]);
-            EXPECT_EQ(value_of(got[i], "115"), "A");
-        }
-    }
-    for (const auto& entry : std::filesystem::directory_iterator{folder_}) {
-        EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("copies"))) << "empty queues leave no file";
-    }
-}
-
-TEST_F(FixDropCopy, CopiesInADamagedPartOfAQueueAreCountedAsLost) {
-    const auto file = folder_ / "risk.store.copies";
-    std::filesystem::path queue;
-    {
-        engine::DropCopy copy{{.name = "r", .queue_bytes = 1U << 16U, .file = file}};
-        for (const char* id : {"k1", "k2", "k3"}) {
-            copy.offer(0, engine::Direction::out, fix::ApplicationVersion::fix44,
-                       fix_text("FIX.4.4", "8", 7, "HOUSE", "A", fmt::format("6=0|11={}|14=1|", id)));
-        }
-        queue = file.string() + ".1";
-    }
-    {
-        std::fstream bytes{queue, std::ios::in | std::ios::out | std::ios::binary};
-        bytes.seekp(4096);  // the length of the first
-        bytes.write("\xff\xff\xff\xff\xff\x00", 6);
-    }
-    RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
-                        filling()};
-    EXPECT_EQ(account(house).recovered, 3U);
-    EXPECT_EQ(account(house).not_encoded, 3U);
-    expect_balanced(account(house));
-    EXPECT_THAT(house.engine().page({.path = "/api/health"}).body, HasSubstr("3 copies were lost since the start"));
-}
-
-TEST_F(FixDropCopy, AQueueThatCannotBeUsedIsNamedAndStays) {
-    const auto file = (folder_ / "risk.store.copies").string();
-    std::ofstream{file + ".3"} << std::string(8192, 'x');
-    std::filesystem::create_directory(file + ".5");
-    std::ofstream{file + ".7"} << "MCOPIES1, and cut here";
-    std::ofstream{file + ".8"} << std::string(8192, '\0');  // its engine was killed while it made the file
-    {
-        RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
-                            filling()};
-        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.3' is no queue of copies"));
-        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.5"));
-        EXPECT_THAT(house.said(), HasSubstr("risk.store.copies.7' is no queue of copies"));
-        EXPECT_THAT(house.said(), Not(HasSubstr("risk.store.copies.8")));
-        EXPECT_EQ(account(house).unusable, 3U);
-        EXPECT_THAT(house.engine().page({.path = "/health"}).body, HasSubstr("copies_unusable"));
-        EXPECT_THAT(house.engine().page({.path = "/api/health"}).body, HasSubstr("3 files of copies cannot be used"));
-        EXPECT_THAT(house.engine().page({.path = "/metrics"}).body,
-                    HasSubstr("millpond_fix_drop_copy_unusable_files{drop_copy=\"FIX.4.4:HOUSE->RISK\"} 3"));
-        RawClient a{house.port()};
-        a.send(logon(1, "A") + order(2, "A", "o2"));
-        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 1; }));
-    }
-    EXPECT_EQ(std::filesystem::file_size(file + ".3"), 8192U);
-    EXPECT_TRUE(std::filesystem::exists(file + ".5"));
-    EXPECT_TRUE(std::filesystem::exists(file + ".7"));
-    EXPECT_FALSE(std::filesystem::exists(file + ".8"));
-    EXPECT_FALSE(std::filesystem::exists(file + ".9")) << "the engine's own queue was empty";
-}
-
-TEST_F(FixDropCopy, CopiesOfAClosedScheduleWaitForTheNextEngineAndGoWithTheirDropCopy) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const auto other = (std::chrono::duration_cast<std::chrono::hours>(now).count() % 24 + 12) % 24;
-    const auto closed = fmt::format("start = '{:02}:00'\nend = '{:02}:01'\n", other, other);
-    const auto base = kListen + waits_for("A");
-    const auto toml = [&](const std::string& more, const std::string& copy) {
-        return base + waits_for("RISK", store("risk") + more) + copies("['HOUSE->A']", copy);
-    };
-    {
-        RunningEngine house{toml(closed, ""), filling()};
-        RawClient a{house.port()};
-        a.send(logon(1, "A") + order(2, "A", "o2") + order(3, "A", "o3"));
-        ASSERT_TRUE(comes_true([&] { return executions(a).size() == 2 && account(house).waiting == 2; }));
-        // Another size of the queue: the copies go on.
-        EXPECT_THAT(house.reload(toml(closed, "queue_bytes = '1MiB'\n")).refused, IsEmpty());
-        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 2; }));
-        a.send(order(4, "A", "o4"));
-        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 3; }));
-        expect_balanced(account(house));
-    }
-    {
-        RunningEngine house{toml("", ""), filling()};
-        ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 3; }));
-        EXPECT_EQ(house.status("RISK").next_sender, 4U);
-    }
-    {
-        RunningEngine house{toml(closed, ""), filling()};
-        RawClient a{house.port()};
-        a.send(logon(1, "A") + order(2, "A", "o5"));
-        ASSERT_TRUE(comes_true([&] { return account(house).waiting == 1; }));
-        house.reload(base + waits_for("RISK", store("risk") + closed));
-        EXPECT_THAT(house.said(), HasSubstr("1 copies still waited when it was removed: they are lost"));
-    }
-    RunningEngine house{toml("", ""), filling()};
-    EXPECT_EQ(account(house).recovered, 0U);
 }
 
 TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {

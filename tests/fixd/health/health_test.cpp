@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "fixd/applications/fill_application.hpp"
 #include "fixd/health/health.hpp"
 #include "fixd/sessions/session_records.hpp"
 #include "service/http/get.hpp"
@@ -91,9 +90,7 @@ TEST(LastLatencies, AreReadWhileTheyAreWritten) {
 }
 
 TEST(FixHealth, TheSessionsNumbersLatencyAndStateAreThoseOfTheEngine) {
-    RunningEngine house{kWeb + kAnyPort + kHouse, [](const SessionSettings&, const fix::Dictionary*) {
-                            return std::make_unique<FillApplication>();
-                        }};
+    RunningEngine house{kWeb + kAnyPort + kHouse, filling()};
     RawClient a{house.port()};
     a.send(fix44("A", 1, "A", "HOUSE", "98=0|108=30|"));
     for (std::uint64_t i = 2; i <= 11; ++i) {
@@ -153,8 +150,7 @@ TEST(FixHealth, OutsideOfItsScheduleOrDisabledASessionIsNoError) {
 
 TEST(FixHealth, AResendInProgressAndALostHistoryAreFindings) {
     RunningEngine house{
-        kWeb + kAnyPort + kHouse + "store_bytes = '256KiB'\npending_bytes = '64KiB'\nstall_seconds = 60\n",
-        [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); }};
+        kWeb + kAnyPort + kHouse + "store_bytes = '256KiB'\npending_bytes = '64KiB'\nstall_seconds = 60\n", filling()};
     RawClient a{house.port()};
     a.send(fix44("A", 1, "A", "HOUSE", "98=0|108=30|"));
     std::string orders;

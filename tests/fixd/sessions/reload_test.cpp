@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "fixd/admin/session_admin.hpp"
-#include "fixd/applications/fill_application.hpp"
+#include "service/settings/toml.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
@@ -27,21 +27,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.0.1:0'\n";
-
-/// A session of HOUSE that waits for `target`.
-std::string waits_for(const std::string& target, const std::string& more = "") {
-    return "[[session]]\nsender = 'HOUSE'\ntarget = '" + target + "'\n" + more;
-}
-
-Applications filling() {
-    return [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); };
-}
-
-std::string logon(std::uint64_t number, std::string_view from) {
-    return fix44("A", number, from, "HOUSE", "98=0|108=30|");
-}
 
 class FixReload : public ::testing::Test {
 protected:
@@ -167,6 +152,36 @@ TEST_F(FixReload, AConnectionThatHasNotLoggedOnFindsTheNewSessions) {
     EXPECT_TRUE(comes_true([&] { return house.is_active("A") && house.is_active("C"); }));
     EXPECT_TRUE(comes_true([&] { return b.receive(), b.over(); }));
     EXPECT_EQ(b.received(), "");
+}
+
+TEST_F(FixReload, ASecretThatAReloadAddsIsHiddenInALogonThatIsHalfReceived) {
+    std::ofstream{path("key")} << "ours\n";
+    std::filesystem::permissions(path("key"), std::filesystem::perms{0600});
+    const auto top = "raw_log = '" + path("raw.log") + "'\n" + kListen + waits_for("A");
+    const auto logged = [&] { return settings::text_of(path("raw.log")); };
+    RunningEngine house{top};
+    RawClient a{house.port()};
+    RawClient b{house.port()};
+    a.send(logon(1, "A"));
+    ASSERT_TRUE(comes_true([&] { return house.is_active("A"); }));
+    // One in a session that runs, behind a message that is read with it; one of a connection whose session is not
+    // there yet.
+    const auto again = fix44("0", 2, "A", "HOUSE", "") + logon(3, "A", "9407=open-secret|");
+    const auto first = logon(1, "B", "9407=open-secret|");
+    const auto cut = [](const std::string& text) { return text.find("secret"); };
+    b.send(first.substr(0, cut(first)));
+    a.send(again.substr(0, cut(again)));
+    ASSERT_TRUE(comes_true([&] { return house.status("A").next_target == 3; }));
+    house.reload(top + waits_for("B", "[session.logon]\n9407 = { file = '" + path("key") + "' }\n"));
+    a.send(again.substr(cut(again)));
+    b.send(first.substr(cut(first)));
+    const auto is_hidden = [&](const std::string& session) {
+        const auto text = logged();
+        const auto at = text.rfind("< FIX.4.4:HOUSE->" + session + " ");
+        return at != std::string::npos && text.find("9407=***********\x01", at) < text.find('\n', at);
+    };
+    EXPECT_TRUE(comes_true([&] { return is_hidden("A") && is_hidden("B"); })) << logged();
+    EXPECT_EQ(logged().find("secret"), std::string::npos);
 }
 
 TEST_F(FixReload, AnInitiatorThatWaitsForAnAnswerToItsLogonIsRemovedAtOnce) {

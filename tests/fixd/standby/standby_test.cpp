@@ -18,7 +18,6 @@
 #include <millpond/fix/utc_time.hpp>
 
 #include "fixd/admin/admin_server.hpp"
-#include "fixd/applications/fill_application.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
@@ -313,9 +312,7 @@ TEST_F(FixStandbyPair, ReloadsWhileTheCopyFillsLoseNothingOfIt) {
     const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
     constexpr std::uint64_t kOrders = 10'000;
     start_b();
-    a_ = std::make_unique<RunningEngine>(
-        listen + session("a.store"),
-        [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); });
+    a_ = std::make_unique<RunningEngine>(listen + session("a.store"), filling());
     engine::RawClient desk{a_->port()};
     desk.send(fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|"));
     std::string orders;
