@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from . import web_socket
 from .arguments import checked_rows, checked_symbols, checked_text, nanos
 from .batch import Batch, Rows, is_mantissa
-from .batches import Batches
+from .batches import Batches, Reads
 from .errors import Disconnected
 from .lines import BadLine, LineReader
 from .names import Names, NameTable
@@ -43,6 +43,7 @@ class Connection:
         self._part = b""
         self._ended = ""
         self._names = NameTable(lambda first: reader.names[first:])
+        self._reads = Reads()
         connection.setblocking(False)
         if rest:
             self._take(rest)
@@ -74,7 +75,7 @@ class Connection:
         rows = checked_rows(max_rows)
         if timeout is not None:
             nanos("timeout", timeout)
-        return Batches(lambda seconds: self._read(rows, seconds), timeout)
+        return Batches(self._reads, lambda seconds: self._read(rows, seconds), timeout)
 
     def __iter__(self) -> Batches:
         return self.batches()

@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from .arguments import checked_rows, checked_symbols, checked_text, nanos
 from .batch import Batch, Rows, batch_of, dtypes, is_mantissa, rows_of
-from .batches import Batches
+from .batches import Batches, Reads
 from .errors import RingClosed, RingError, RingRestarted, RingSuperseded
 from .names import Names, NameTable
 
@@ -66,6 +66,7 @@ class Ring:
         self._opened_by = os.getpid()
         self._visible = bool(visible_as)
         self._restarted = False
+        self._reads = Reads()
 
     def __reduce__(self) -> Any:
         raise TypeError("a Ring cannot be pickled; open it in the process that reads it")
@@ -90,6 +91,7 @@ class Ring:
     @property
     def account(self) -> Account:
         """published = delivered + filtered + missed + queued. Events of symbols not requested are filtered."""
+        self._reads.settle()
         return cast(Account, self._ring.account())
 
     @property
@@ -114,6 +116,7 @@ class Ring:
         repetition. Later calls only read the board.
         """
         self._check_process()
+        self._reads.settle()
         quote_bytes, status_bytes = self._ring.board()
         tables = dtypes("int64" if self._mantissa else "float64")
         quotes = rows_of(quote_bytes, tables["quotes"])
@@ -140,7 +143,7 @@ class Ring:
         rows = checked_rows(max_rows)
         if timeout is not None:
             nanos("timeout", timeout)
-        return Batches(lambda seconds: self._read(rows, seconds), timeout)
+        return Batches(self._reads, lambda seconds: self._read(rows, seconds), timeout)
 
     def __iter__(self) -> Batches:
         return self.batches()

@@ -426,28 +426,98 @@ def test_ctrl_c_ends_an_asynchronous_wait(ring_name: str, kind: str) -> None:
     writer.close()
 
 
-@pytest.mark.parametrize("then", ["async", "plain"])
+ASYNC_START = """
+import asyncio, sys, threading, millpond
+
+plain_wait = threading.Event.wait
+
+def interrupted_wait(event, timeout=None):  # the one in which the start of a thread waits for it
+    threading.Event.wait = plain_wait
+    plain_wait(event, timeout)
+    raise KeyboardInterrupt
+
+async def wait():
+    threading.Event.wait = interrupted_wait
+    async for batch in ring.batches(timeout=None):
+        pass
+
+async def stop_in_read():
+    waiting = asyncio.ensure_future(ring.batches(timeout=None).__anext__())
+    await asyncio.sleep(0)
+    ring._reads._background.run(ring._reads._newest)
+
+ring = millpond.Ring(sys.argv[1])
+try:
+    asyncio.run(wait())
+except KeyboardInterrupt:
+    print("interrupted", len(next(ring.batches(timeout=0))), flush=True)
+asyncio.run(stop_in_read())
+"""
+
+
+def test_an_interrupt_while_the_thread_starts_does_not_hang_the_exit(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    done = subprocess.run([sys.executable, "-c", ASYNC_START, ring_name], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 0\n", "")
+    writer.close()
+
+
+def test_a_closed_loop_loses_no_rows(ring_name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # of tasks that do not end
+    waiting = loop.create_task(ring.batches(timeout=None).__anext__())
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    writer.quote(0, 10_000, 0)
+    waiting.get_coro().close()  # type: ignore[union-attr]
+    del waiting
+    assert next(ring.batches(timeout=None)).quotes["bid_px_00"].tolist() == [1.0]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_forked_process_starts_its_own_thread(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+
+    async def one() -> float:
+        return float((await ring.batches(timeout=None).__anext__()).quotes["bid_px_00"][0])
+
+    writer.quote(0, 10_000, 0)
+    assert asyncio.run(one()) == 1.0
+    writer.quote(0, 20_000, 0)
+    child = multiprocessing.get_context("fork").Process(target=lambda: os._exit(int(asyncio.run(one()))))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 2
+    assert asyncio.run(one()) == 2.0
+
+
+@pytest.mark.parametrize("then", ["async", "plain", "other async", "other plain"])
 def test_what_a_cancelled_task_had_read_comes_next(ring_name: str, then: str) -> None:
-    """Also in another event loop, as the first one ends."""
+    """Also in another event loop, as the first one ends, and in another iteration."""
     writer = writer_of(ring_name)
     ring = millpond.Ring(ring_name)
     batches = ring.batches(timeout=None)
+    later = ring.batches(timeout=None) if then.startswith("other") else batches
 
     async def cancelled_behind_the_read() -> None:
         waiting = asyncio.ensure_future(batches.__anext__())
         writer.quote(0, 10_000, 0)
         await asyncio.sleep(0)  # the task waits now
-        while not batches._pending.done():  # type: ignore[union-attr]
-            pass  # the loop does not run: the task is not told
+        assert ring._reads._newest is not None
+        ring._reads._newest.ended.wait()  # the loop does not run: the task is not told
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
     async def one() -> millpond.Batch:
-        return await batches.__anext__()
+        return await later.__anext__()
 
     asyncio.run(cancelled_behind_the_read())
-    batch = asyncio.run(one()) if then == "async" else next(batches)
+    batch = asyncio.run(one()) if then.endswith("async") else next(later)
     assert batch.quotes["bid_px_00"].tolist() == [1.0]
 
 
