@@ -87,7 +87,6 @@ private:
 /// The capsule that __arrow_c_stream__ gives.
 template <class Batches>
 nanobind::object arrow_capsule(Batches batches) {
-    forget_interrupt();
     auto stream = std::make_unique<ArrowArrayStream>();
     ArrowStream<Batches>::export_to(std::make_unique<ArrowStream<Batches>>(std::move(batches)), stream.get());
     constexpr auto destroy = [](PyObject* capsule) {

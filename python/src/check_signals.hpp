@@ -15,12 +15,10 @@ inline void check_signals() {
 }
 
 /// What a signal handler has thrown has no way through a consumer of Arrow streams: it waits here until Python asks for
-/// it. Only the main thread has handlers, so one place is enough. Forgotten ones are not destroyed with the process,
-/// since the interpreter is gone by then.
+/// it, or else is raised as soon as the interpreter runs Python code again. Only the main thread has handlers, so one
+/// place is enough. It is not destroyed with the process, since the interpreter is gone by then.
 void hold_interrupt(nanobind::python_error&& interrupt);
-/// With the interpreter's lock, as the next.
-void forget_interrupt();
-/// Throws what is held.
+/// Throws what is held. With the interpreter's lock.
 void raise_interrupt();
 
 }  // namespace millpond::python

@@ -16,14 +16,23 @@ std::unique_ptr<nb::python_error>& held() {
     return *place;
 }
 
+int raise_now(void* /*unused*/) {
+    try {
+        raise_interrupt();
+        return 0;
+    } catch (nb::python_error& interrupt) {
+        interrupt.restore();
+        return -1;
+    }
+}
+
 }  // namespace
 
 void hold_interrupt(nb::python_error&& interrupt) {
     const nb::gil_scoped_acquire lock;
     held() = std::make_unique<nb::python_error>(std::move(interrupt));
+    Py_AddPendingCall(&raise_now, nullptr);
 }
-
-void forget_interrupt() { held().reset(); }
 
 void raise_interrupt() {
     if (const auto interrupt = std::exchange(held(), nullptr)) throw nb::python_error{std::move(*interrupt)};
