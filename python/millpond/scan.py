@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _ALL = mask_of(*TABLES)
 _CAPTURES = ("itch", "quotes", "bbo28", "miax-tom")
+_KINDS = {"capture": "a capture (pcap)", "itch": "a file of ITCH messages", "journal": "a segment of a journal"}
 _Read = TypeVar("_Read")
 
 
@@ -170,14 +172,14 @@ class Scan:
         self._date, self._midnight, self._only, self._progress = date, midnight, only, progress
         self._mantissa = is_mantissa(prices)
         self._opened: _Opened | None = None
-        self._names = NameTable(_no_names)
+        self._live: list[weakref.ref[_Opened]] = []  # not a WeakSet, whose callbacks would swallow Ctrl-C
 
     def __repr__(self) -> str:
         return f"scan({self.path!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies, also in other processes, read the file from its begin."""
-        return {**vars(self), "_opened": None, "_names": NameTable(_no_names)}
+        return {**vars(self), "_opened": None, "_live": []}
 
     @property
     def quotes(self) -> Table:
@@ -274,16 +276,16 @@ class Scan:
     @property
     def symbols(self) -> Names:
         """Symbol of each instrument seen so far, by `instrument_id`."""
-        return self._names.symbols()
+        return self._names().symbols()
 
     @property
     def venues(self) -> Names:
         """Venue of each instrument seen so far, by `instrument_id`."""
-        return self._names.venues()
+        return self._names().venues()
 
     def symbols_of(self, rows: Rows) -> Names:
-        """The symbol of each row."""
-        return self._names.of(rows)
+        """The symbol of each row of the newest batches."""
+        return self._names().of(rows)
 
     @property
     def report(self) -> Report:
@@ -308,8 +310,19 @@ class Scan:
     def _open(self, tables: int = 0, itch: str | None = None) -> _Opened:
         opened = _Opened(self, tables, itch)
         self._opened = opened
-        self._names = NameTable(opened.names)
+        self._live = [*(each for each in self._live if each() is not None), weakref.ref(opened)]
         return opened
+
+    def _names(self) -> NameTable:
+        """Of the reading of the newest batch, or of one that goes on beside it and numbers instruments alike, but has
+        met more of them.
+        """
+        newest = self._opened
+        if newest is None:
+            return NameTable(lambda first: [])
+        live = [opened for each in self._live if (opened := each()) is not None]
+        alike = [each.table for each in live if each.has_rows == newest.has_rows]
+        return max([newest.table, *alike], key=lambda table: len(table.symbols()))
 
     @contextmanager
     def _following(self) -> Generator[None, None, None]:
@@ -356,6 +369,7 @@ class Scan:
         try:
             while (part := read()) is not None:
                 progress.at(opened.done())
+                self._opened = opened
                 yield part
         finally:
             progress.end()
@@ -380,15 +394,12 @@ class Scan:
             )
 
 
-def _no_names(first: int) -> list[tuple[bytes, bytes]]:
-    return []
-
-
 class _Opened:
     """One reading of a file: its tables, or rows of ITCH messages of this type ("": orders)."""
 
     def __init__(self, scan: Scan, tables: int = 0, itch: str | None = None) -> None:
         self.total = _size(scan.path)
+        self.has_rows = itch is not None
         self._core: _core.OpenedScan | _core.OpenedRows
         common: _Common = {
             "kind": scan._kind,
@@ -408,6 +419,7 @@ class _Opened:
                 self._core = _core.open_itch_rows(type=itch, **common)
         except _core.FileFormatError as error:
             raise DamagedFile(str(error)) from None
+        self.table = NameTable(self._core.names)
 
     @property
     def tables(self) -> _core.OpenedScan:
@@ -418,9 +430,6 @@ class _Opened:
     def itch(self) -> _core.OpenedRows:
         assert isinstance(self._core, _core.OpenedRows)
         return self._core
-
-    def names(self, first: int) -> list[tuple[bytes, bytes]]:
-        return self._core.names(first)
 
     def done(self) -> int:
         """Number of bytes read from the file; for a compressed file, compressed bytes."""
@@ -503,25 +512,23 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
         if not any(name.endswith(".mpj") for name in segments):
             raise DamagedFile(f"'{path}': the folder has no segment of a journal (*.mpj)")
         return "journal", "", None
-    if form == "journal":
-        open(path, "rb").close()  # the system's own error
-        return "journal", "", None
     try:
         kind = _core.file_kind(path)
         found, first = _core.look_at_capture(path) if kind == "capture" else ("", None)
     except _core.FileFormatError as error:
         raise DamagedFile(str(error)) from None
-    if kind == "capture":
+    if kind == "capture" and form != "journal":
         if not (form or found):
             raise DamagedFile(f"'{path}': cannot detect the format of the capture; set format= to one of {_CAPTURES}")
         return kind, form or found, first
-    if form in (None, "itch") and (kind == "itch" or form == "itch"):
-        return "itch", "", None
-    if form is None and kind == "journal":
+    if kind in ("itch", "journal") and form in (None, kind):
         return kind, "", None
-    if kind in ("itch", "journal"):
-        what = "a file of ITCH messages" if kind == "itch" else "a segment of a journal"
-        raise DamagedFile(f"'{path}': format {form!r} was asked for, but this is {what}")
+    if not kind and form in ("itch", "journal"):
+        return form, "", None  # its begin is damaged
+    if kind:
+        raise DamagedFile(f"'{path}': format {form!r} was asked for, but this is {_KINDS[kind]}")
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        raise DamagedFile(f"'{path}': the file is empty")
     raise DamagedFile(f"'{path}': neither a journal, a capture (pcap) nor a file of ITCH messages")
 
 

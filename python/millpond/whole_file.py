@@ -10,11 +10,11 @@ from collections.abc import Generator
 @contextlib.contextmanager
 def whole(path: str | os.PathLike[str]) -> Generator[str, None, None]:
     """A temporary path for a file or folder, which is renamed on success and removed otherwise. A link stays, and the
-    file that it names is written. Raises OSError if something other than a file or folder has the name.
+    file that it names is written. Raises OSError if something other than a file has the name.
     """
     place = os.path.realpath(os.fsdecode(path))
-    if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
-        raise OSError(f"'{os.fsdecode(path)}' is neither a file nor a folder, and is not replaced")
+    if os.path.exists(place) and not os.path.isfile(place):
+        raise OSError(f"'{os.fsdecode(path)}' is not a file, and is not replaced")
     part = place + ".part"
     try:
         yield part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import gzip
 import os
 import pickle
 import subprocess
@@ -20,6 +21,9 @@ import pandas
 import pytest
 from itch_file import made_up_day
 from millpond.times import time_ns
+
+
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +156,13 @@ def test_a_file_is_written_whole_or_not_at_all(day: Path, tmp_path: Path, writer
     write, scan = WRITERS[writer], millpond.scan(day)
     pipe = tmp_path / "pipe.npz"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match=r"pipe.npz' is neither a file nor a folder"):
+    with pytest.raises(OSError, match=r"pipe.npz' is not a file"):
         write(scan, pipe)
     assert pipe.is_fifo()
+    pipe.unlink()
+    pipe.mkdir()
+    with pytest.raises(OSError, match=r"pipe.npz' is not a file"):
+        write(scan, pipe)
     target, link = tmp_path / "target", tmp_path / "link.npz"
     link.symlink_to(target)
     write(scan, os.fsencode(link))
@@ -170,6 +178,22 @@ def test_a_file_is_written_whole_or_not_at_all(day: Path, tmp_path: Path, writer
     with pytest.raises(FileNotFoundError):
         write(scan, "")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["cut_20200130.itch", "link.npz", "pipe.npz", "target"]
+
+
+def test_a_format_that_the_file_does_not_have_is_refused(day: Path, tmp_path: Path) -> None:
+    with pytest.raises(millpond.DamagedFile, match="'journal' was asked for, but this is a file of ITCH messages"):
+        millpond.scan(day, format="journal")
+    capture = tmp_path / "day.pcap"
+    capture.write_bytes(bytes.fromhex("d4c3b2a102000400000000000000000000000400") + bytes([1, 0, 0, 0]))
+    with pytest.raises(millpond.DamagedFile, match="'journal' was asked for, but this is a capture"):
+        millpond.scan(capture, format="journal")
+    segment = tmp_path / "0000000001.mpj"
+    segment.write_bytes(gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes()))
+    with pytest.raises(millpond.DamagedFile, match="'itch' was asked for, but this is a segment of a journal"):
+        millpond.scan(segment, format="itch")
+    segment.write_bytes(b"")
+    with pytest.raises(millpond.DamagedFile, match="the file is empty"):
+        millpond.scan(segment)
 
 
 @pytest.mark.parametrize("latency_ns", [-1, 2**63, 1.5, float("nan"), "5"])

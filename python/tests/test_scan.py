@@ -409,6 +409,21 @@ def test_progress_is_shown_for_every_way_to_read(  # type: ignore[no-untyped-def
         assert (f"millpond: {day[0]} [" in said and "%" in said) == bool(progress), name
 
 
+def test_readings_that_go_on_beside_each_other_keep_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(made_up_day(2_000, 20)[0])
+    scan = millpond.scan(path)
+    quotes, orders = scan.to_numpy(), scan.orders.to_arrow()
+    symbols = scan.quotes.to_arrow()["symbol"].to_pylist()
+    found: list[str] = []
+    for rows, _ in zip(scan.quotes.batches(100), scan.trades.batches(1)):
+        found += scan.symbols_of(rows).tolist()
+    assert found == symbols[: len(found)] and 0 < len(found) <= len(quotes)
+    reader = pyarrow.RecordBatchReader.from_stream(scan.orders)
+    next(scan.batches(1))  # knows few names
+    assert reader.read_all() == orders
+
+
 @pytest.mark.parametrize("kind", ["itch", "itch.gz", "pcap", "mpj", "mpj.gz"])
 def test_scans_leak_neither_memory_nor_descriptors(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"0000000001.{kind}"
