@@ -48,7 +48,7 @@ class Reads:
 
     def __init__(self) -> None:
         self._background = Background()
-        self._newest: Reading | None = None  # whose batch nobody has taken
+        self._newest: Reading | None = None  # its batch is not taken yet
         self._awaited = False
         self._writer = "alive"
 
