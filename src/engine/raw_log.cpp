@@ -95,6 +95,7 @@ RawLog::~RawLog() {
 }
 
 void RawLog::put(std::uint64_t& at, const void* data, std::size_t size) noexcept {
+    if (size == 0) return;  // memcpy takes no null, which an empty view may have
     const auto* const from = static_cast<const char*>(data);
     const auto place = at & mask_;
     const auto first = std::min<std::size_t>(size, options_.ring_bytes - place);
