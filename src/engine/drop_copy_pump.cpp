@@ -43,7 +43,6 @@ fix::ApplicationVersion usual_version(const fix::Session& session) noexcept {
 DropCopy::Pump::Pump(DropCopy& copy, SessionHandle& target, const Terms& terms)
     : Sender(target, {.while_down = WhileDown::keep, .max_in_flight = kInFlight}),
       copy_(&copy),
-      target_(&target),
       io_(&target.io()),
       parser_(parser_options(terms)),
       spill_(kSpilledFields),

@@ -85,7 +85,6 @@ private:
     void settle_unsent(const fix::Session& session, bool is_logged_on) noexcept;
 
     DropCopy* copy_;
-    SessionHandle* target_;
     IoThread* io_;
     std::size_t slot_{0};
     fix::Parser parser_;
