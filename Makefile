@@ -12,6 +12,8 @@ deps-%:
 configure-%: deps-build
 	@cmake --preset $* >build-$*.log 2>&1 || { cat build-$*.log; exit 1; }; rm -f build-$*.log
 
+configure-asan: deps-check # clang
+
 build-%: configure-%
 	cmake --build --preset $* -j $(JOBS)
 
