@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kLongest = 4096;
 constexpr std::int64_t kCreated = 42;
-constexpr FileStore::Options kStore{.data_bytes = 1U << 20U};
+const FileStore::Options kStore{.data_bytes = 1U << 20U};
 
 /// What a queue has to send; it is empty then.
 std::string drained(OutputQueue& queue, std::size_t at_most = std::string::npos) {

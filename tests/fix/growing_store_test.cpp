@@ -26,7 +26,7 @@
 namespace millpond::fix {
 namespace {
 
-constexpr FileStore::Options kGrowing{.data_bytes = std::size_t{16} << 20U, .segments = 0};
+const FileStore::Options kGrowing{.data_bytes = std::size_t{16} << 20U, .segments = 0};
 const std::string kBulk(1000, 'm');
 
 /// Stores messages of a thousand bytes up to this number, with a thread's maintenance now and then.

@@ -14,7 +14,7 @@
 
 namespace millpond::fix {
 
-inline constexpr FileStore::Options kSmall{.data_bytes = 16'384};
+inline const FileStore::Options kSmall{.data_bytes = 16'384};
 
 /// A store in a folder of its own, gone afterwards.
 class FileStoreTest : public testing::Test {
