@@ -87,7 +87,9 @@ GOALS = [
     ("the same", ">= 50 x Python loop over TCP JSON", [("", "python-ring-to-numpy", "millpond.Ring >= 50 x Python loop")]),
     ("journal to polars", "<= 1.5 x the same rows from Parquet",
      [("", "python-journal-to-polars", "millpond.scan(journal) <= ")]),
-    ("FIX log to Arrow", ">= 50 x simplefix", [("", "python-fix-to-arrow", "millpond >= 50 x simplefix")]),
+    ("FIX log to Arrow", ">= 50 x PyPI's parsers", [
+        ("simplefix", "python-fix-to-arrow", "millpond >= 50 x simplefix"),
+        ("quickfix", "python-fix-to-arrow", "millpond >= 50 x quickfix")]),
     ("ITCH decoder, a day's shape", "<= 0.6 x 200 ns: 120 ns a message", [("", "itch_decoder_day_bench", "ItchDecoder <= ")]),
     ("FIX parse, any order", "<= 12 x one vector pass",
      [(what, f"parse_{what}_bench", "Parser, fields in any order <= ") for what in ("order", "report")]),
