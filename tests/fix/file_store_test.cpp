@@ -589,7 +589,7 @@ TEST_F(FileStoreTest, TheFieldsOfTheRecordedHeadersAreInTheirPlaces) {
 /// What `recorded` of layout 2 holds: orders 1 to 100, of which the newest found room.
 class StoreOfLayout2 : public FileStoreTest {
 protected:
-    static const FileStore::Options kOptions{.data_bytes = 16'384, .segments = 4};
+    static inline const FileStore::Options kOptions{.data_bytes = 16'384, .segments = 4};
 
     void SetUp() override {
         FileStoreTest::SetUp();
