@@ -47,6 +47,8 @@ std::vector<sock_filter> filter_program(std::span<const long> allowed) {
     calls.insert(calls.end(), {SYS_exit, SYS_exit_group, SYS_rt_sigreturn});
 #if defined(__SANITIZE_THREAD__)
     calls.insert(calls.end(), {SYS_mmap, SYS_munmap, SYS_madvise});
+#elif defined(__SANITIZE_ADDRESS__)
+    calls.push_back(SYS_sigaltstack);  // of clang's run time, before each call that does not return
 #endif
     const auto statement = [](std::uint32_t code, std::uint32_t value) {
         return sock_filter{static_cast<std::uint16_t>(code), 0, 0, value};
