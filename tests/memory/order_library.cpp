@@ -14,12 +14,14 @@ millpond::memory::BlockPool& own_pool() {
     return pool;
 }
 
-}  // namespace
-
-extern "C" [[gnu::visibility("default")]] const OrderLibrary millpond_order_library{
+constexpr OrderLibrary kLibrary{
     .pool = [] { return &global_pool<Order>(); },
     .make = [](int id) { return global_pool<Order>().acquire(id); },
     .release = [](Order* order) { global_pool<Order>().release(order); },
     .acquire_own = [] { return own_pool().try_acquire(); },
     .release_own = [](void* block) { own_pool().release(block); },
 };
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] const OrderLibrary* millpond_order_library() { return &kLibrary; }
