@@ -83,14 +83,14 @@ TEST_F(MqttLink, PausesBetweenAttemptsDoubleUpToTheLongest) {
 TEST_F(MqttLink, WhatIsNotToBeRetainedIsNotThereForThoseWhoComeLate) {
     const MosquittoBroker broker{folder_};
     MosquittoSubscriber early{broker};
+    const std::string topic = "bbo/AAPL";  // the link holds both until the broker has confirmed them
+    const std::string mark = "mark";       // behind all that is retained
     Link link{{.port = broker.port(), .retain = false}, said_.say()};
     ASSERT_TRUE(wait([&] { return link.room() != 0; }));
-    const std::string topic = "bbo/AAPL";
     link.offer(message(topic, "{}"));
     link.wake();
     ASSERT_TRUE(early.until([&] { return early.newest(topic) == "{}"; }));
     MosquittoSubscriber late{broker};
-    const std::string mark = "mark";  // behind all that is retained
     link.offer(message(mark, "{}"));
     link.wake();
     ASSERT_TRUE(late.until([&] { return late.newest(mark) == "{}"; }));
