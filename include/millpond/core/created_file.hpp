@@ -22,7 +22,8 @@ inline constexpr mode_t kFileMode = 0640;
 [[nodiscard]] inline Descriptor open_or_create(const char* path, int flags, mode_t mode) noexcept {
     constexpr int kAttempts = 8;  // while others create and remove the file
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-        Descriptor created{::open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
+        // Another may find the file before fchmod, so the mode is right at once unless the umask forbids.
+        Descriptor created{::open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)};
         if (created) {
             if (fchmod(created.get(), mode) == 0) return created;
             const int error = errno;
