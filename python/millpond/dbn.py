@@ -279,7 +279,8 @@ def _problem(data: bytes, at: int, more: int) -> str:
 
 def _right_size(data: bytes, at: int, more: int) -> int:
     """The size of the record if only its length or its type is wrong, or 0."""
-    sizes = {data[at] * 4, *(size + more for size in _SIZES.get(data[at + 1], ()))}
+    kinds = data[at + 1 : at + 2]  # none where the file ends
+    sizes = {data[at] * 4, *(size + more for kind in kinds for size in _SIZES.get(kind, ()))}
     return next((size for size in sorted(sizes) if size >= 16 and _records_follow(data, at + size, more)), 0)
 
 

@@ -8,7 +8,7 @@ import databento_dbn as databento
 import millpond
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from itch_file import add, delete, execute, framed, made_up_day
 
@@ -94,6 +94,7 @@ def test_we_read_what_databento_wrote(tmp_path: Path) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.booleans())
+@example(b"\0", True)
 def test_any_bytes_as_dbn(tmp_path_factory: pytest.TempPathFactory, data: bytes, headed: bool) -> None:
     path = tmp_path_factory.mktemp("dbn") / "x.dbn"
     path.write_bytes(b"DBN\x03\x00\x00\x00\x00" + data if headed else data)
