@@ -455,6 +455,15 @@ protected:
         acceptor_.reset();
         return alone([&] { return !desk_is_on(); });
     }
+    /// HOUSE has answered five orders of DESK, which the standby has, and is gone.
+    void trade_and_end_house() {
+        start_standby();
+        start_house(StandbyMode::received, OnStandbyLoss::stop);
+        start_desk();
+        ASSERT_TRUE(both([&] { return desk_is_on(); }));
+        ASSERT_TRUE(trade(5));
+        ASSERT_TRUE(end_house());
+    }
     /// The I/O thread measures the clocks once in a millisecond.
     [[nodiscard]] bool notice_step() {
         const auto end = core::monotonic_nanos() + 5'000'000;
@@ -464,12 +473,7 @@ protected:
 };
 
 TEST_F(StandbyRunTest, AStandbyThatIsPromotedWhereARunFollowsTheOtherBeginsTheNewOneOnce) {
-    start_standby();
-    start_house(StandbyMode::received, OnStandbyLoss::stop);
-    start_desk();
-    ASSERT_TRUE(both([&] { return desk_is_on(); }));
-    ASSERT_TRUE(trade(5));
-    ASSERT_TRUE(end_house());
+    ASSERT_NO_FATAL_FAILURE(trade_and_end_house());
     const test::ClockStep step{kOverTheBoundary};
     ASSERT_TRUE(notice_step());
     ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
@@ -488,12 +492,7 @@ TEST_F(StandbyRunTest, AStandbyThatIsPromotedWhereARunFollowsTheOtherBeginsTheNe
 }
 
 TEST_F(StandbyRunTest, ASessionThatRanOnlyOnTheOtherMachineWhenTheRunEndedGoesOnInTheNewOne) {
-    start_standby();
-    start_house(StandbyMode::received, OnStandbyLoss::stop);
-    start_desk();
-    ASSERT_TRUE(both([&] { return desk_is_on(); }));
-    ASSERT_TRUE(trade(5));
-    ASSERT_TRUE(end_house());
+    ASSERT_NO_FATAL_FAILURE(trade_and_end_house());
     ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
     server_.reset();
     start_standby("primary");
