@@ -12,24 +12,20 @@
 #include <fstream>
 #include <future>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/core/descriptor.hpp>
 
-#include "fixd/accept/certificate_name.hpp"
 #include "fixd/accept/user_file.hpp"
 #include "service/password_hash.hpp"
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
+#include "tests/fixd/accept/users.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -38,28 +34,8 @@ namespace millpond::fixd {
 namespace {
 
 using engine::RawClient;
-using service::PasswordHash;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string line_of(const std::string& user, const std::string& password) {
-    return user + ":" + PasswordHash::of(password).text() + "\n";
-}
-
-std::string text_in(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream{path}.rdbuf();
-    return text.str();
-}
-
-/// A file of users, 0640.
-class Users : public test::ScratchFile {
-public:
-    explicit Users(const std::string& text, const std::string& name = "users")
-        : ScratchFile(test::scratch_name(name), text) {
-        std::filesystem::permissions(path(), std::filesystem::perms{0640});
-    }
-};
 
 /// The sessions HOUSE->DESK for `users`, and HOUSE->FREE for all.
 std::string house_with(const std::string& user_file, const std::string& users, const std::string& more = "") {
@@ -508,123 +484,6 @@ TEST(Authenticator, AnEmptyListOfWhomToLetInIsNoList) {
                 "' of [[session]] expects one entry or more (leave the key out for no limit), found an empty list");
     }
     EXPECT_THAT(wrong_in("[[acceptor]]\nallow = []\n"), HasSubstr("'allow' of [[acceptor]] expects one entry or more"));
-}
-
-TEST(CertificateName, IsWrittenAsACertificateHasItOrRefused) {
-    EXPECT_EQ(certificate_name("CN=desk,O=Broker\\, Inc"), "CN=desk,O=Broker\\, Inc");
-    EXPECT_EQ(certificate_name("2.5.4.3=desk"), "2.5.4.3=desk");
-    EXPECT_EQ(certificate_name("DNS:Desk.Example"), "DNS:desk.example");
-    EXPECT_EQ(certificate_name("IP:2001:0DB8::0001"), "IP:2001:db8::1");
-    EXPECT_EQ(certificate_name("URI:urn:x=Y"), "URI:urn:x=Y");
-    EXPECT_EQ(certificate_name("email:a@B.example"), "email:a@B.example");
-    for (const auto* text : {"", "desk", "DNS:", "IP:", "IP:desk", "URI:", "email:", "dns:desk", "uri:urn:x=y", "=desk",
-                             "/CN=desk", "subject=CN=desk", "CN = desk", "CN=desk, O=Broker"}) {
-        EXPECT_THROW(static_cast<void>(certificate_name(text)), std::invalid_argument) << text;
-    }
-}
-
-TEST(UserFile, EachMistakeIsNamedWithItsLine) {
-    const auto wrong_in = [](const std::string& text, int mode = 0640) -> std::string {
-        const Users users{text};
-        std::filesystem::permissions(users.path(), std::filesystem::perms{static_cast<unsigned>(mode)});
-        try {
-            static_cast<void>(UserFile{users.path()}.check());
-        } catch (const settings::ConfigError& error) {
-            return error.what();
-        }
-        return "nothing";
-    };
-    const auto good = line_of("alice", "correct horse");
-    EXPECT_EQ(wrong_in("\r\n  # a comment\n\n" + good), "nothing");
-    EXPECT_EQ(wrong_in(""), "nothing");
-    EXPECT_THAT(wrong_in(good + "bob\n"), HasSubstr("line 2: expects NAME:HASH"));
-    EXPECT_THAT(wrong_in("\n" + good + good), HasSubstr("line 3: user 'alice' is listed twice"));
-    EXPECT_THAT(wrong_in(" " + good), HasSubstr("line 1: expects NAME:HASH"));
-    EXPECT_THAT(wrong_in("bob:hunter2\n"), HasSubstr("line 1: the hash does not begin with $scrypt$"));
-    EXPECT_THAT(wrong_in("bob:hunter2\n"), Not(HasSubstr("hunter2")));
-    EXPECT_THAT(wrong_in(good, 0644), HasSubstr("chmod o-rw"));
-    EXPECT_THAT(wrong_in(good, 0642), HasSubstr("chmod o-rw"));
-    EXPECT_THROW(static_cast<void>(UserFile{"/nonexistent/users"}.check()), settings::ConfigError);
-    EXPECT_THROW(static_cast<void>(UserFile{"/dev/null"}.check()), settings::ConfigError);
-}
-
-TEST(UserFile, AUserIsNotHurtByTheLineOfAnother) {
-    const auto good = line_of("alice", "correct horse");
-    const Users users{"bob\n" + good + good + line_of("carol", "battery staple")};
-    EXPECT_TRUE(UserFile{users.path()}.find("carol")->admits("battery staple"));
-    EXPECT_FALSE(UserFile{users.path()}.find("dave"));
-    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("bob")), settings::ConfigError);
-    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("alice")), settings::ConfigError);
-}
-
-TEST(UserFile, AChangeThatCannotBeWrittenLeavesTheFileAndTheUser) {
-    const auto folder = ::testing::TempDir() + test::scratch_name("users.d");
-    std::filesystem::create_directory(folder);
-    const auto path = folder + "/users";
-    std::ofstream{path} << line_of("alice", "correct horse");
-    std::filesystem::permissions(path, std::filesystem::perms{0600});
-    const auto link = ::testing::TempDir() + test::scratch_name("users.link");
-    std::filesystem::create_symlink(path, link);
-    const UserFile users{link};
-    const auto former = *users.find("alice");
-    // A folder where the new file should be.
-    std::filesystem::create_directory(path + ".new");
-    EXPECT_THROW(users.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
-    EXPECT_TRUE(users.find("alice")->admits("correct horse"));
-    std::filesystem::remove(path + ".new");
-    users.change("alice", former, PasswordHash::of("a new horse"));
-    EXPECT_TRUE(users.find("alice")->admits("a new horse"));
-    EXPECT_TRUE(std::filesystem::is_symlink(link));
-    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
-    EXPECT_FALSE(std::filesystem::exists(path + ".new"));
-    std::filesystem::remove(link);
-    std::filesystem::remove_all(folder);
-}
-
-TEST(UserFile, ALineThatChangedMeanwhileIsNotReplaced) {
-    const Users users{line_of("alice", "correct horse")};
-    const UserFile file{users.path()};
-    const auto former = *file.find("alice");
-    const auto by_operator = line_of("alice", "set manually");
-    std::ofstream{users.path()} << by_operator;
-    try {
-        file.change("alice", former, PasswordHash::of("a new horse"));
-        FAIL() << "it was replaced";
-    } catch (const settings::ConfigError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("the line of user 'alice' was changed in the meantime"));
-    }
-    EXPECT_EQ(text_in(users.path()), by_operator);
-    std::ofstream{users.path()} << "# empty\n";
-    EXPECT_THROW(file.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
-    EXPECT_EQ(text_in(users.path()), "# empty\n");
-}
-
-TEST(UserFile, LinesThatManyThreadsPutAreAllThere) {
-    const auto path = ::testing::TempDir() + test::scratch_name("users");
-    const auto hash = PasswordHash::of("correct horse");
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&, i] {
-            for (int k = 0; k < 8; ++k) UserFile{path}.put("u" + std::to_string(i) + "." + std::to_string(k), hash);
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    EXPECT_EQ(UserFile{path}.check().size(), 32U);
-    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0640});
-    std::filesystem::remove(path);
-}
-
-TEST(UserFile, AFileThatIsLockedForEverIsNotWaitedForForEver) {
-    const Users users{line_of("alice", "correct horse")};
-    const core::Descriptor other{::open(users.path().c_str(), O_RDONLY | O_CLOEXEC)};
-    ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
-    try {
-        UserFile{users.path()}.put("bob", PasswordHash::of("battery staple"));
-        FAIL() << "it was written";
-    } catch (const settings::ConfigError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("another process keeps it locked"));
-    }
-    EXPECT_FALSE(UserFile{users.path()}.find("bob"));
 }
 
 }  // namespace
