@@ -11,7 +11,7 @@ project = "millpond"
 html_title = "millpond"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
-html_extra_path = ["static"]  # the C++ API by Doxygen and the npm package's by TypeDoc
+html_extra_path = ["static"]  # the C++ API by Doxygen, the npm package's by TypeDoc, the benches' report
 exclude_patterns = ["static"]
 myst_heading_anchors = 4
 # A diagram or a wire layout in a block without a language is plain text.
