@@ -109,7 +109,7 @@ soak: build-release ## run all sinks for a long time at a high rate, and fail if
 	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/reference/soak.md
 
 lossless: build-release ## find the highest rate without a loss, with no broker, for the ring and each sink, and what fails first
-	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,--results bench/results/soak)
+	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,--results bench/results/soak --markdown docs/reference/lossless.md)
 
 soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000

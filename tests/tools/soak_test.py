@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import random
 import sys
@@ -13,7 +14,7 @@ import judgement  # noqa: E402
 from accounts import Accounts  # noqa: E402
 from brokers import Kafka  # noqa: E402
 from judgement import MET, MIB, MISSED, NOT_RESOLVED, Window  # noqa: E402
-from lossless import search  # noqa: E402
+from lossless import as_markdown, search  # noqa: E402
 from rate import highest, proven  # noqa: E402
 
 
@@ -225,6 +226,13 @@ class Lossless(unittest.TestCase):
         failed = int(fault.removeprefix("lost at "))
         self.assertGreater(failed, 700_000)
         self.assertLessEqual(failed, best * 8 // 7 + 1)
+
+    def test_the_page_is_what_is_stored(self):
+        top = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+        with open(os.path.join(top, "bench", "results", "soak", "lossless.json"), encoding="utf-8") as file:
+            found = json.load(file)
+        with open(os.path.join(top, "docs", "reference", "lossless.md"), encoding="utf-8") as file:
+            self.assertEqual(as_markdown(found), file.read())
 
     def test_a_rate_that_fails_once_is_tried_again(self):
         tried = []
