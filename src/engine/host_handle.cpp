@@ -11,7 +11,7 @@ const std::string& HostHandle::name() const noexcept { return host_->name(); }
 
 SessionStatus HostHandle::status() const {
     auto status = host_->gauges().status();
-    status.standby = host_->standby_status();
+    status.standby = host_->standby().status();
     return status;
 }
 
@@ -58,7 +58,7 @@ void HostHandle::set_tap(WireTap* tap) {
 
 std::vector<metrics::Registration> HostHandle::add_metrics(metrics::Registry& registry) const {
     auto list = host_->gauges().add_metrics(registry);
-    host_->add_standby_metrics(registry, list);
+    host_->standby().add_metrics(registry, list);
     return list;
 }
 

@@ -32,7 +32,7 @@ bool SessionHost::set_numbers(std::optional<std::uint64_t> next_sender, std::opt
     if (free && next_sender) store_->set_next_sender(*next_sender);
     if (free && next_target) store_->set_next_target(*next_target);
     gauges_.show_store();
-    if (standby_ != nullptr) standby_->publish(io_->now());
+    standby_.publish(io_->now());
     return free;
 }
 
@@ -42,14 +42,13 @@ void SessionHost::set_tap(WireTap* tap) noexcept {
 }
 
 void SessionHost::on_drain(core::Moment now, std::int64_t deadline_ns) {
-    draining_ = true;
-    drain_deadline_ns_ = deadline_ns;
+    drained_by_ns_ = deadline_ns;
     senders_.close();
     act(now, [&] { pump(now); });
 }
 
 void SessionHost::continue_drain(core::Moment now) {
-    if (now.monotonic_ns >= drain_deadline_ns_) {
+    if (now.monotonic_ns >= *drained_by_ns_) {
         senders_.fail_all(SendFailure::shut_down);
         if (connection_.exists()) {
             cut(Closed::shut_down);
@@ -68,6 +67,32 @@ void SessionHost::continue_drain(core::Moment now) {
         cut(closed_by(*ending));
         let_go(now);
     }
+}
+
+/// At the ends of an action.
+void SessionHost::settle_standby(core::Moment now) {
+    standby_.settle(now);
+    if (connection_.exists() && !connection_.is_ending() && input_.set_stopped(output_.holds_much())) signal();
+}
+
+void SessionHost::follow_standby(core::Moment now) {
+    if (!standby_.has_changed()) return;
+    // What is held back is never written then.
+    if (!standby_.permits() && connection_.exists()) cut(standby_.closed_because());
+    if (standby_.permits() && enabled_ && observer_ != nullptr) observer_->on_host_enabled(true, now);
+}
+
+void SessionHost::supersede(std::uint64_t epoch) {
+    if (!standby_.supersede(epoch)) return;
+    const auto now = io_->now();
+    act(now, [&] { follow_standby(now); });
+}
+
+std::string SessionHost::promote() {
+    const auto now = io_->now();
+    auto error = standby_.promote(store_->next_sender(), now);
+    if (error.empty()) act(now, [&] { follow_standby(now); });
+    return error;
 }
 
 bool SessionHost::drained() const noexcept { return !connection_.exists() && senders_.idle(); }

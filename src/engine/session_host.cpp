@@ -39,18 +39,24 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       output_(connection_, *store_, file_, name_, options.limits, options.config.max_message_bytes, stamp_),
       senders_(session_, output_, stamp_),
       farewell_(io, kLeavingAtMost),
-      warm_up_every_ns_(options.warm_up.count()) {
+      standby_(options, name_, file_, connection_, output_, io,
+               [this](core::Moment now) {
+                   act(now, [&] {
+                       standby_.follow_link();
+                       follow_standby(now);
+                   });
+               }),
+      warm_ups_(options.warm_up) {
     const auto* const logon = options.dictionary->message("A");
     has_session_status_ = logon != nullptr && logon->fields.find(fix::tag::kSessionStatus) != nullptr;
     set_enabled(options.enabled);
-    open_standby(options);
 }
 
 void SessionHost::begin(HostObserver* observer) {
     observer_ = observer;
     handle_.set_slot(io_->join(*this));
-    if (warm_up_every_ns_ != 0) io_->prepare_warm_ups();
-    if (standby_ != nullptr) standby_->begin();
+    if (warm_ups_.wanted()) io_->prepare_warm_ups();
+    standby_.begin();
     gauges_.show_store();
 }
 
@@ -69,7 +75,7 @@ void SessionHost::end() {
         quietly([&] { let_go(io_->now()); });
     }
     farewell_.clear();
-    if (standby_ != nullptr) standby_->end();
+    standby_.end();
     io_->leave(handle_.slot());
     quietly([&] { tell_closed(); });
 }
@@ -81,7 +87,7 @@ core::Moment SessionHost::now() const noexcept {
 
 bool SessionHost::may_be_connected(core::Moment now) const noexcept {
     const auto& schedule = config().schedule;
-    return enabled_ && standby_permits() && (!draining_ || !senders_.idle()) &&
+    return enabled_ && standby_.permits() && (!drained_by_ns_ || !senders_.idle()) &&
            (!schedule || schedule->is_open(now.utc_ns));
 }
 
@@ -108,8 +114,9 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
     gauges_.last_closed.store(Closed::none, std::memory_order_relaxed);
     act(now, [&] {
         connection_->watch(*io_, *this);
-        if (!standby_permits()) {
-            refuse_for_standby();
+        if (!standby_.permits()) {
+            refuse(RefusalReason::standby, fix::tag::kInvalid, standby_.refusal());
+            cut(standby_.closed_because());
             return;
         }
         session_.on_connect(now);
@@ -154,7 +161,7 @@ void SessionHost::flush() {
 }
 
 void SessionHost::pump(core::Moment now) {
-    session_.allow_keeping(standby_permits());
+    session_.allow_keeping(standby_.permits());
     if (senders_.run(now, [&] { flush(); })) signal();
 }
 
@@ -210,7 +217,7 @@ void SessionHost::on_signal(core::Moment now) {
 }
 
 void SessionHost::finish_action(core::Moment now) {
-    if (standby_ != nullptr) settle_standby(now);
+    if (standby_.exists()) settle_standby(now);
     flush();
     if (connection_.exists() && !connection_.is_ending() && was_congested_ && !congested()) {
         was_congested_ = false;
@@ -219,9 +226,9 @@ void SessionHost::finish_action(core::Moment now) {
         flush();
     }
     was_congested_ = was_congested_ || congested();
-    if (connection_.is_ending() && !waits_for_standby(now)) let_go(now);
-    if (draining_) continue_drain(now);
-    if (standby_ != nullptr) {
+    if (connection_.is_ending() && !standby_.delays_end(now)) let_go(now);
+    if (drained_by_ns_) continue_drain(now);
+    if (standby_.exists()) {
         settle_standby(now);
         if (output_.queue().is_ready()) flush();
     }
@@ -286,7 +293,7 @@ void SessionHost::let_go(core::Moment now) {
     give_up_claim();
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
     if (!senders_.empty()) signal();  // messages kept while not logged on
-    linger_ns_ = 0;
+    standby_.forget_delay();
     if (knew_of_it) session_.on_disconnect(now);  // last: it calls the application
 }
 
@@ -319,36 +326,37 @@ std::int64_t SessionHost::on_timer(core::Moment now) {
         if (connection_.exists()) on_connection_timer(now);
         if (senders_.next_deadline_ns() <= now.monotonic_ns) pump(now);
         farewell_.run(now);
-        if (warm_up_every_ns_ != 0 && warm_up_ns_ <= now.monotonic_ns) warm_up(now);
+        if (warm_ups_.is_due(now)) warm_up(now);
         if (file_ != nullptr) file_->trim();
     });
     return next_deadline_ns();
 }
 
-/// Only while idle: traffic keeps a session warm.
 void SessionHost::warm_up(core::Moment now) noexcept {
     const auto& counters = session_.counters();
-    const auto messages = counters.received.read() + counters.sent.read();
-    warm_up_ns_ = now.monotonic_ns + warm_up_every_ns_;
-    if (std::exchange(messages_seen_, messages) != messages || !session_.takes_messages()) return;
+    const bool idle = warm_ups_.begin_period(counters.received.read() + counters.sent.read(), now);
+    if (!idle || !session_.takes_messages()) return;
     if (io_->may_warm_up(now)) {
         session_.warm_up(now);
         io_->warm_up_socket(now);
         signal();  // warms the path of a producer's message too
     } else {
-        warm_up_ns_ = now.monotonic_ns + std::min<std::int64_t>(warm_up_every_ns_, IoThread::kLeastWarmUp.count());
+        warm_ups_.try_again_soon(now);
     }
 }
 
 std::int64_t SessionHost::next_deadline_ns() const noexcept {
     auto next = std::min(senders_.next_deadline_ns(), farewell_.next_deadline_ns());
     if (connection_.exists()) {
-        if (linger_ns_ != 0) next = std::min(next, linger_ns_);
-        if (connection_.is_ending() && linger_ns_ == 0) next = 0;
+        if (const auto delayed = standby_.delayed_until_ns(); delayed != 0) {
+            next = std::min(next, delayed);
+        } else if (connection_.is_ending()) {
+            next = 0;
+        }
         next = std::min({next, session_.next_deadline_ns(), output_.stalled_at_ns(), input_.next_deadline_ns()});
     }
-    if (warm_up_every_ns_ != 0 && session_.takes_messages()) next = std::min(next, warm_up_ns_);
-    if (draining_ && !drained()) next = std::min(next, drain_deadline_ns_);
+    if (warm_ups_.wanted() && session_.takes_messages()) next = std::min(next, warm_ups_.next_ns());
+    if (drained_by_ns_ && !drained()) next = std::min(next, *drained_by_ns_);
     return next;
 }
 

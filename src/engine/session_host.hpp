@@ -19,11 +19,12 @@
 #include "farewell.hpp"
 #include "host_connection.hpp"
 #include "host_handle.hpp"
+#include "host_standby.hpp"
 #include "input_path.hpp"
 #include "output_path.hpp"
 #include "sender_pump.hpp"
 #include "session_gauges.hpp"
-#include "standby_link.hpp"
+#include "warm_ups.hpp"
 
 namespace millpond::engine {
 
@@ -82,6 +83,7 @@ public:
     /// Null: every connection may ask for it.
     [[nodiscard]] const std::shared_ptr<LogonGuard>& guard() const noexcept { return guard_; }
     [[nodiscard]] SenderPump& senders() noexcept { return senders_; }
+    [[nodiscard]] const HostStandby& standby() const noexcept { return standby_; }
     [[nodiscard]] bool has_logged_on() const noexcept { return gauges_.logons.read() != 0; }
     [[nodiscard]] bool may_be_connected(core::Moment now) const noexcept;
     [[nodiscard]] bool enabled() const noexcept { return enabled_; }
@@ -105,9 +107,6 @@ public:
     /// As SessionHandle::request_promotion. Gives the error.
     [[nodiscard]] std::string promote();
     void supersede(std::uint64_t epoch);
-    /// On any thread.
-    [[nodiscard]] StandbyStatus standby_status() const;
-    void add_standby_metrics(metrics::Registry& registry, std::vector<metrics::Registration>& list) const;
 
     // SessionLink
     fix::Session& session() noexcept override { return session_; }
@@ -166,15 +165,9 @@ private:
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
     void warm_up(core::Moment now) noexcept;
     void set_enabled(bool enabled) noexcept;
-    void open_standby(const SessionOptions& options);
-    void on_standby(core::Moment now);
-    /// Whether its standby permits a connection.
-    [[nodiscard]] bool standby_permits() const noexcept;
     void settle_standby(core::Moment now);
-    [[nodiscard]] bool waits_for_standby(core::Moment now) noexcept;
-    void refuse_for_standby();
-    void cut_for_standby() noexcept;
-    void follow_permission(core::Moment now);
+    /// What the standby permits may have changed.
+    void follow_standby(core::Moment now);
 
     IoThread* io_;
     HostObserver* observer_{nullptr};
@@ -197,11 +190,9 @@ private:
     OutputPath output_;
     SenderPump senders_;
     Farewell farewell_;
-    std::unique_ptr<StandbyLink> standby_;  // null: it has none
-    std::int64_t began_ns_{0};              // monotonic: of the action
-    std::int64_t warm_up_every_ns_;
-    std::int64_t warm_up_ns_{0};      // monotonic: when it is due
-    std::uint64_t messages_seen_{0};  // sent and received, when it was last due
+    HostStandby standby_;
+    WarmUps warm_ups_;
+    std::int64_t began_ns_{0};  // monotonic: of the action
     bool acting_{false};
     bool was_congested_{false};
     bool refused_{false};             // the application knows why the connection does not log on
@@ -210,12 +201,7 @@ private:
     bool confirms_new_password_{false};
     bool enabled_{true};
     bool ended_{false};
-    bool draining_{false};
-    std::int64_t drain_deadline_ns_{0};  // monotonic
-    std::int64_t linger_ns_{0};  // monotonic: how long an ending connection waits for the standby; 0: it does not
-    bool was_permitted_{true};
-    std::atomic<bool> superseded_{false};  // another machine has taken over
-    core::Tally epoch_;                    // of the store
+    std::optional<std::int64_t> drained_by_ns_;  // monotonic; none: it does not drain
     std::atomic<bool> claimed_{false};
 };
 
