@@ -33,7 +33,11 @@ inline void tell_rejected(std::span<const std::byte> bytes, std::uint16_t channe
 template <class Decoder, class Handler>
 void decode_batch(std::span<const net::Datagram> datagrams, std::uint16_t channel, Decoder& decoder, Handler& handler,
                   Notices& notices) {
-    for (const auto& datagram : datagrams) {
+    for (std::size_t i = 0; i < datagrams.size(); ++i) {
+        const auto& datagram = datagrams[i];
+        if constexpr (requires { decoder.prefetch(datagram.bytes); }) {
+            if (i + 1 < datagrams.size()) decoder.prefetch(datagrams[i + 1].bytes);
+        }
         const auto result = decoder.decode(
             datagram.bytes,
             {.receive_utc_ns = datagram.receive_utc_ns, .receive_ticks = datagram.receive_ticks, .channel = channel},

@@ -664,15 +664,10 @@ TEST_F(Itch, GoldenBytesOfAnAddedOrder) {
     EXPECT_EQ(last().exchange_utc_ns, kMidnight + 0x1F23'E098'1AE1);
 }
 
-TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
-    std::mt19937_64 random{23};
+/// Messages of three stocks and a few hundred orders, some of them damaged.
+std::vector<std::vector<std::byte>> random_messages(std::mt19937_64& random) {
     ItchEncoder encoder;
-    std::vector<std::unique_ptr<ExactCopy>> copies;
-    std::vector<std::span<const std::byte>> messages;
-    const auto keep = [&](std::span<const std::byte> bytes) {
-        copies.push_back(std::make_unique<ExactCopy>(bytes));
-        messages.push_back(copies.back()->span());
-    };
+    std::vector<std::vector<std::byte>> messages;
     constexpr std::array<std::string_view, 3> kStocks{"AAPL", "MSFT", "NVDA"};
     for (std::uint64_t i = 1; i <= 6'000; ++i) {
         const auto stock = random() % kStocks.size();
@@ -690,10 +685,33 @@ TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
                     return encoder.order_added(order, random() % 2 == 0 ? 'B' : 'S', shares, kStocks[stock], price);
             }
         }();
-        std::vector<std::byte> bytes(message.begin(), message.end());
+        auto& bytes = messages.emplace_back(message.begin(), message.end());
         if (random() % 50 == 0) bytes.resize(random() % bytes.size());
         if (random() % 50 == 0 && !bytes.empty()) bytes[random() % bytes.size()] = std::byte(random() % 256);
-        keep(bytes);
+    }
+    return messages;
+}
+
+void expect_same(const Recorder& seen, const Recorder& expected) {
+    EXPECT_EQ(seen.order, expected.order);
+    ASSERT_EQ(seen.quotes.size(), expected.quotes.size());
+    for (std::size_t i = 0; i < seen.quotes.size(); ++i) {
+        ASSERT_EQ(seen.quotes[i].feed_sequence, expected.quotes[i].feed_sequence);
+        ASSERT_EQ(seen.quotes[i].bid_price, expected.quotes[i].bid_price);
+        ASSERT_EQ(seen.quotes[i].ask_price, expected.quotes[i].ask_price);
+        ASSERT_EQ(seen.quotes[i].bid_size, expected.quotes[i].bid_size);
+        ASSERT_EQ(seen.quotes[i].ask_size, expected.quotes[i].ask_size);
+        ASSERT_EQ(seen.quotes[i].flags, expected.quotes[i].flags);
+    }
+}
+
+TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
+    std::mt19937_64 random{23};
+    std::vector<std::unique_ptr<ExactCopy>> copies;
+    std::vector<std::span<const std::byte>> messages;
+    for (const auto& bytes : random_messages(random)) {
+        copies.push_back(std::make_unique<ExactCopy>(bytes));
+        messages.push_back(copies.back()->span());
     }
     InstrumentTable table{16};
     InstrumentTable other_table{16};
@@ -712,17 +730,60 @@ TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
     }
     EXPECT_GT(expected.quotes.size(), 200U);
     EXPECT_GT(one_by_one.unknown_orders().read(), 100U);
-    EXPECT_EQ(seen.order, expected.order);
-    ASSERT_EQ(seen.quotes.size(), expected.quotes.size());
-    for (std::size_t i = 0; i < seen.quotes.size(); ++i) {
-        ASSERT_EQ(seen.quotes[i].feed_sequence, expected.quotes[i].feed_sequence);
-        ASSERT_EQ(seen.quotes[i].bid_price, expected.quotes[i].bid_price);
-        ASSERT_EQ(seen.quotes[i].ask_price, expected.quotes[i].ask_price);
-        ASSERT_EQ(seen.quotes[i].bid_size, expected.quotes[i].bid_size);
-        ASSERT_EQ(seen.quotes[i].ask_size, expected.quotes[i].ask_size);
-        ASSERT_EQ(seen.quotes[i].flags, expected.quotes[i].flags);
-    }
+    expect_same(seen, expected);
     EXPECT_EQ(together.order_books().live_orders(), one_by_one.order_books().live_orders());
+}
+
+TEST(ItchMessages, InDatagramsMakeTheEventsOfOneByOneAlsoWithManyOrdersAndNumbersThatCameBefore) {
+    constexpr std::uint64_t kOthers = 20'000;
+    constexpr ItchDecoder::Options kLarge{.order_books = {.books = 16, .orders = 32'768, .level_chunks = 64}};
+    std::mt19937_64 random{24};
+    std::vector<std::vector<std::byte>> messages;
+    ItchEncoder encoder;
+    encoder.set_head(9, 0);
+    for (std::uint64_t i = 0; i < kOthers; ++i) {
+        const auto message = encoder.order_added(1'000 + i, 'B', 1, "OTHER", 5'000);
+        messages.emplace_back(message.begin(), message.end());
+    }
+    for (auto& bytes : random_messages(random)) messages.push_back(std::move(bytes));
+    InstrumentTable table{16};
+    InstrumentTable other_table{16};
+    ItchDecoder one_by_one{table, kLarge};
+    ItchDecoder in_datagrams{other_table, kLarge};
+    Recorder expected;
+    Recorder seen;
+    one_by_one.begin_complete();
+    std::uint64_t sequence = 0;
+    for (const auto& message : messages) one_by_one.decode_message(message, ++sequence, {}, expected);
+
+    std::vector<std::unique_ptr<ExactCopy>> datagrams;
+    std::array<std::byte, 4'096> buffer;
+    std::uint64_t repeated = 0;
+    for (std::size_t at = 0; at < messages.size();) {
+        const auto back = std::min<std::size_t>(at, random() % 8 == 0 ? random() % 5 : 0);
+        const auto end = std::min<std::size_t>(messages.size(), at + 1 + random() % 70);  // more than it looks ahead
+        MoldUdp64Encoder mold{"S1", at - back + 1};
+        mold.begin(buffer);
+        for (auto i = at - back; i < end; ++i) ASSERT_TRUE(mold.add(messages[i]));
+        datagrams.push_back(std::make_unique<ExactCopy>(mold.finish()));
+        repeated += back;
+        at = end;
+    }
+    for (std::size_t i = 0; i < datagrams.size(); ++i) {
+        // Also of a datagram that is cut off, which is not decoded.
+        if (i + 1 < datagrams.size()) {
+            const auto next = datagrams[i + 1]->span();
+            in_datagrams.prefetch(ExactCopy{next.first(random() % next.size())}.span());
+            in_datagrams.prefetch(next);
+        }
+        ASSERT_TRUE(in_datagrams.decode(datagrams[i]->span(), {}, seen).ok());
+    }
+    EXPECT_GT(one_by_one.order_books().live_orders(), kOthers);
+    EXPECT_GT(repeated, 20U);
+    EXPECT_EQ(in_datagrams.counters().stale.read(), repeated);
+    EXPECT_EQ(in_datagrams.counters().messages.read(), messages.size() + repeated);
+    expect_same(seen, expected);
+    EXPECT_EQ(in_datagrams.order_books().live_orders(), one_by_one.order_books().live_orders());
 }
 
 TEST(RealItch, TheTwoCapturedDatagramsAreWholeAndTheGapBetweenThemIsNamed) {

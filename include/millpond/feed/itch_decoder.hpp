@@ -68,6 +68,9 @@ public:
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
+    /// Prefetches what a datagram that will be decoded soon needs; changes nothing.
+    void prefetch(std::span<const std::byte> datagram) const noexcept;
+
     /// One message without framing, from a file; `sequence` goes into its events.
     template <EventHandler Handler>
     void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
@@ -142,6 +145,8 @@ public:
 
 private:
     static constexpr std::size_t kAhead = 32;  // messages
+    // Live orders from which on they and their levels are not in the processor's own caches.
+    static constexpr std::size_t kManyOrders = 16'384;
     struct Context {
         std::uint64_t sequence;
         const Arrival& arrival;
@@ -160,12 +165,24 @@ private:
 
     using Sessions = ConfirmedSession<moldudp64_layout::Session>;
 
+    [[nodiscard]] bool has_many_orders() const noexcept { return order_books_.live_orders() >= kManyOrders; }
+    void prefetch_order(std::span<const std::byte> message) const noexcept;
     void prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept;
+    /// Prefetches what the datagram's messages need but for levels.
+    [[nodiscard]] MoldUdp64Packet read_ahead(std::span<const std::byte> datagram) const noexcept;
     void prefetch_levels(std::span<const std::span<const std::byte>> messages) noexcept;
     /// Applies a datagram of the current session.
     template <class Handler>
     void apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                Handler& handler);
+    /// Up to kAhead messages whose orders and books are prefetched.
+    template <class Handler>
+    void decode_prefetched(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
+                           const Arrival& arrival, Handler& handler);
+    /// The messages of a datagram from `first` on, the first of which is at `place`: as decode_messages.
+    template <class Handler>
+    void apply_ahead(std::span<const std::byte> datagram, std::size_t place, const MoldUdp64Packet& packet,
+                     std::uint64_t first, const Arrival& arrival, Handler& handler);
     /// A datagram of another session: applies it, and what was held of that session, if it is the current one now. How
     /// many messages were looked at.
     template <class Handler>

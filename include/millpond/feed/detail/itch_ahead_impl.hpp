@@ -17,21 +17,50 @@ void ItchDecoder::decode_messages(std::span<const std::span<const std::byte>> me
         const auto now = messages.first(std::min(kAhead, messages.size()));
         messages = messages.subspan(now.size());
         prefetch_orders(messages.first(std::min(kAhead, messages.size())));
-        prefetch_levels(now);
-        for (const auto message : now) decode_message(message, first++, arrival, handler);
+        decode_prefetched(now, first, arrival, handler);
+        first += now.size();
     }
 }
 
-inline void ItchDecoder::prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept {
-    constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
-    for (const auto message : messages) {
-        if (message.size() < kOrderAt + sizeof(std::uint64_t)) continue;
-        order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
-        const auto book = books_.find(locate_of(message.data()));
-        if (book == ItchBooks::kNone) continue;
-        order_books_.prefetch_book(book);
-        books_.prefetch(book);
+template <class Handler>
+void ItchDecoder::decode_prefetched(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
+                                    const Arrival& arrival, Handler& handler) {
+    prefetch_levels(messages);
+    for (const auto message : messages) decode_message(message, first++, arrival, handler);
+}
+
+template <class Handler>
+void ItchDecoder::apply_ahead(std::span<const std::byte> datagram, std::size_t place, const MoldUdp64Packet& packet,
+                              std::uint64_t first, const Arrival& arrival, Handler& handler) {
+    std::array<std::span<const std::byte>, kAhead> messages;
+    while (first < packet.messages) {
+        const auto count = std::min<std::size_t>(kAhead, packet.messages - first);
+        for (auto& message : std::span{messages}.first(count)) message = next_block(datagram, place);
+        decode_prefetched(std::span{messages}.first(count), packet.sequence + first, arrival, handler);
+        first += count;
     }
+}
+
+inline void ItchDecoder::prefetch(std::span<const std::byte> datagram) const noexcept {
+    if (has_many_orders()) static_cast<void>(read_ahead(datagram));
+}
+
+inline MoldUdp64Packet ItchDecoder::read_ahead(std::span<const std::byte> datagram) const noexcept {
+    return MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) { prefetch_order(message); });
+}
+
+inline void ItchDecoder::prefetch_order(std::span<const std::byte> message) const noexcept {
+    constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
+    if (message.size() < kOrderAt + sizeof(std::uint64_t)) return;
+    order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
+    const auto book = books_.find(locate_of(message.data()));
+    if (book == ItchBooks::kNone) return;
+    order_books_.prefetch_book(book);
+    books_.prefetch(book);
+}
+
+inline void ItchDecoder::prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept {
+    for (const auto message : messages) prefetch_order(message);
 }
 
 /// The book has the place of its levels; the message or its order determines which of them will change.

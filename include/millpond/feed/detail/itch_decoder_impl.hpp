@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include <millpond/feed/itch_decoder.hpp>
@@ -11,11 +12,7 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
     counters_.datagrams.add();
     counters_.bytes.add(datagram.size());
     // Orders are scattered over memory: prefetch all of a datagram while its blocks are being checked.
-    const auto packet = MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) {
-        constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
-        if (message.size() >= kOrderAt + 8)
-            order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
-    });
+    const auto packet = has_many_orders() ? read_ahead(datagram) : MoldUdp64Packet::read(datagram, [](auto) {});
     if (packet.error) {
         counters_.add_malformed(datagram.size() - packet.end);
         if (!packet.has_header()) return {.error = packet.error};
@@ -36,17 +33,18 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
 template <class Handler>
 void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                         Handler& handler) {
-    const auto old = follow(packet, arrival, handler);
+    const auto old = std::min<std::uint64_t>(follow(packet, arrival, handler), packet.messages);
     auto place = moldudp64_layout::kHeaderBytes;
-    for (std::uint64_t i = 0; i < packet.messages; ++i) {
-        const auto message = next_block(datagram, place);
-        if (i < old) {
-            counters_.messages.add();
-            counters_.stale.add();
-        } else {
-            decode_message(message, packet.sequence + i, arrival, handler);
-        }
+    if (old != 0) [[unlikely]] {
+        for (std::uint64_t i = 0; i < old; ++i) static_cast<void>(next_block(datagram, place));
+        counters_.messages.add(old);
+        counters_.stale.add(old);
     }
+    if (has_many_orders() && old + 1 < packet.messages) [[unlikely]] {
+        return apply_ahead(datagram, place, packet, old, arrival, handler);
+    }
+    for (auto i = old; i < packet.messages; ++i)
+        decode_message(next_block(datagram, place), packet.sequence + i, arrival, handler);
 }
 
 template <class Handler>
