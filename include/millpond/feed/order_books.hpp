@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/prefetch.hpp>
 #include <millpond/feed/detail/price_levels.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/order_store.hpp>
@@ -84,7 +85,7 @@ public:
     /// Asks for the memory of an order and of a book ahead of their use. For several changes, ask for these of all,
     /// then for the keys of all levels, then for the shares of all.
     void prefetch(std::uint64_t number) const noexcept { orders_.prefetch(number); }
-    void prefetch_book(std::uint16_t book) const noexcept { __builtin_prefetch(&books_[book], 1); }
+    void prefetch_book(std::uint16_t book) const noexcept { core::prefetch_for_write(&books_[book]); }
     /// A level whose memory is on its way; none when its change needs no more than the book.
     struct LevelAhead {
         const PriceLevels* side{nullptr};

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/prefetch.hpp>
+
 namespace millpond::feed {
 
 /// The live orders of one channel by the venue's order number.
@@ -68,8 +70,8 @@ public:
     /// Asks for the memory of that order ahead of its use.
     void prefetch(std::uint64_t number) const noexcept {
         const auto& home = slots_[home_of(number)];
-        __builtin_prefetch(&home, 1);
-        __builtin_prefetch(&home.is_bid, 1);  // one in four lies in two cache lines
+        core::prefetch_for_write(&home);
+        core::prefetch_for_write(&home.is_bid);  // one in four lies in two cache lines
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/prefetch.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/name_text.hpp>
@@ -72,7 +73,7 @@ public:
     }
 
     /// Prefetches a book's entry.
-    void prefetch(std::uint16_t book) const noexcept { __builtin_prefetch(&entries_[book], 1); }
+    void prefetch(std::uint16_t book) const noexcept { core::prefetch_for_write(&entries_[book]); }
 
     [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <millpond/core/prefetch.hpp>
 #include <millpond/feed/detail/level_pool.hpp>
 
 namespace millpond::feed {
@@ -55,11 +56,11 @@ public:
     void prefetch_keys(const LevelPool& pool) const noexcept {
         constexpr std::size_t kKeysEach = core::kCacheLine / sizeof(std::uint32_t);
         const auto& chunk = pool[last_];
-        for (std::size_t i = 0; i < count_; i += kKeysEach) __builtin_prefetch(&chunk.keys[i], 1);
+        for (std::size_t i = 0; i < count_; i += kKeysEach) core::prefetch_for_write(&chunk.keys[i]);
     }
     void prefetch_shares(const LevelPool& pool, std::uint32_t key) const noexcept {
         const auto& chunk = pool[last_];
-        __builtin_prefetch(&chunk.shares[std::max<std::size_t>(place_of(chunk, count_, key), 1) - 1], 1);
+        core::prefetch_for_write(&chunk.shares[std::max<std::size_t>(place_of(chunk, count_, key), 1) - 1]);
     }
 
     /// Drops all levels without returning their chunks: for LevelPool::reset.
