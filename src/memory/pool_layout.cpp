@@ -11,6 +11,7 @@
 
 #include <millpond/core/cache_line.hpp>
 #include <millpond/memory/detail/block_cache.hpp>
+#include <millpond/memory/detail/credits.hpp>
 
 namespace millpond::memory::detail {
 namespace {
@@ -97,7 +98,9 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
         align(layout.links_at + links * sizeof(std::atomic<std::uint32_t>) + sizeof(void*), BlockCache::kMagazineUnit);
     layout.caches_at =
         align(layout.magazines_at + magazines * layout.magazine_places * sizeof(void*), core::kFalseSharingRange);
-    layout.records_at = layout.caches_at + (layout.caches + std::size_t{1}) * sizeof(BlockCache);
+    layout.accounts = layout.strict ? layout.caches + 1 : 0;
+    layout.accounts_at = layout.caches_at + (layout.caches + std::size_t{1}) * sizeof(BlockCache);
+    layout.records_at = layout.accounts_at + layout.accounts * sizeof(CreditAccount);
     layout.region_bytes = layout.records_at + owned * record_bytes;
     return layout;
 }

@@ -144,6 +144,16 @@ TEST(BlockPoolStress, AStrictPoolStopsExactlyAtItsCapacity) {
     EXPECT_EQ(pool.audit(), "");
 }
 
+TEST(BlockPoolStress, AStrictPoolNeverRefusesBelowItsCapacityWhileThreadsComeAndGo) {
+    PreemptedPool pool(64, 4 * 16 + 8, {.capacity_policy = Capacity::strict, .magazine_blocks = 3, .max_caches = 2});
+    Traffic traffic(pool, 16);
+    traffic.run(pairs_to_run() / 20, 5);
+    EXPECT_EQ(traffic.doubly_owned(), 0U);
+    EXPECT_EQ(traffic.refused(), 0U);
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
 TEST(BlockPoolStress, SingleBlocksThroughTheDepotAloneStaySound) {
     PreemptedPool pool(64, 4 * 16 + 8, {.magazine_blocks = 0, .max_caches = 4});
     Traffic traffic(pool, 16);

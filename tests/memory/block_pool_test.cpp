@@ -102,24 +102,52 @@ TEST(BlockPool, AnExchangeMovesAWholeMagazine) {
     EXPECT_EQ(pool.stats().exchanges, 10U + 8U) << "two magazines of the ten stay with the cache";
 }
 
+/// The pool itself holds the depot's heads and all shared counts.
+std::array<std::byte, sizeof(BlockPool)> shared_by_threads(const BlockPool& pool) {
+    std::array<std::byte, sizeof(BlockPool)> bytes;
+    std::memcpy(bytes.data(), static_cast<const void*>(&pool), bytes.size());
+    return bytes;
+}
+
 TEST(BlockPool, AnOperationWithinAMagazineWritesNothingThatThreadsShare) {
     BlockPool pool(64, 1000, {.magazine_blocks = 50, .max_caches = 2});
     BlockPool::Cache cache(pool);
     cache.release(cache.try_acquire());
-    // The pool itself holds the depot's heads and all shared counts.
-    const auto shared = [&] {
-        std::array<std::byte, sizeof(BlockPool)> bytes;
-        std::memcpy(bytes.data(), static_cast<const void*>(&pool), bytes.size());
-        return bytes;
-    };
-    const auto before = shared();
+    const auto before = shared_by_threads(pool);
     std::array<void*, 40> blocks{};
     for (int i = 0; i < 100; ++i) {
         for (auto& block : blocks) block = cache.try_acquire();
         for (void* const block : blocks) cache.release(block);
     }
-    EXPECT_EQ(shared(), before);
+    EXPECT_EQ(shared_by_threads(pool), before);
     EXPECT_EQ(pool.stats().acquired, 4001U);
+}
+
+TEST(BlockPool, AReleaseToAStrictPoolWritesNothingThatThreadsShare) {
+    BlockPool pool(64, 1000, {.capacity_policy = Capacity::strict, .magazine_blocks = 50, .max_caches = 2});
+    BlockPool::Cache cache(pool);
+    std::array<void*, 50> blocks{};
+    for (auto& block : blocks) block = cache.try_acquire();
+    const auto before = shared_by_threads(pool);
+    for (void* const block : blocks) cache.release(block);
+    EXPECT_EQ(shared_by_threads(pool), before);
+    EXPECT_EQ(pool.stats().in_use, 0U);
+}
+
+TEST(BlockPool, AStrictPoolLendsItsWholeCapacityAfterCachesOfEachKindHaveEnded) {
+    constexpr std::size_t kCapacity = 100;
+    BlockPool pool(64, kCapacity, {.capacity_policy = Capacity::strict, .magazine_blocks = 10, .max_caches = 2});
+    for (int round = 0; round < 10; ++round) {
+        std::vector<void*> blocks;
+        std::thread([&] { blocks = take_all(pool); }).join();
+        EXPECT_EQ(blocks.size(), kCapacity);
+        BlockPool::Cache cache(pool);
+        for (void* const block : blocks) cache.release(block);
+        EXPECT_EQ(pool.stats().high_water, kCapacity);
+        ASSERT_TRUE(pool.reset());
+    }
+    EXPECT_EQ(pool.stats().high_water, 0U);
+    EXPECT_EQ(pool.audit(), "");
 }
 
 TEST(BlockPool, AcquiringAndReleasingAtTheEdgeOfAMagazineDoesNotExchangeEachTime) {

@@ -11,6 +11,7 @@
 
 #include <millpond/memory/detail/block_cache.hpp>
 #include <millpond/memory/detail/block_ledger.hpp>
+#include <millpond/memory/detail/credits.hpp>
 #include <millpond/memory/detail/depot.hpp>
 #include <millpond/memory/detail/pool_layout.hpp>
 #include <millpond/memory/detail/thread_slots.hpp>
@@ -93,7 +94,9 @@ private:
     [[nodiscard, gnu::always_inline]] void* acquire_with(BlockCache& cache, Place place) noexcept;
     [[gnu::always_inline]] void release_with(BlockCache& cache, void* block) noexcept;
     [[nodiscard, gnu::noinline]] static void* acquire_slowly(BlockCache& cache, Place place) noexcept;
+    [[nodiscard, gnu::noinline]] static void* acquire_exchanging(BlockCache& cache, Place place) noexcept;
     [[gnu::noinline]] static void release_slowly(BlockCache& cache, std::byte* block) noexcept;
+    [[gnu::noinline]] static void release_exchanging(BlockCache& cache, std::byte* block) noexcept;
     template <class Element>
     [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept;
     void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
@@ -116,13 +119,14 @@ private:
     [[nodiscard]] static std::byte* bytes_of(Element* element) noexcept {
         return static_cast<std::byte*>(static_cast<void*>(element));
     }
-    [[nodiscard]] bool take_credits(std::uint64_t count) noexcept;
     [[nodiscard]] BlockCache* cache_of_this_thread() noexcept;
     [[nodiscard]] BlockCache* attach() noexcept;
     [[nodiscard]] bool attach(BlockCache& held);
     void describe(BlockCache& cache) noexcept {
         cache.describe(this, grid_, layout_, reinterpret_cast<std::byte**>(region_.data() + layout_.magazines_at));
     }
+    /// Under the mutex.
+    void equip(BlockCache& cache) noexcept;
     void detach(BlockCache& cache) noexcept;
     void detach_held(BlockCache& cache) noexcept;
     void drain(BlockCache& cache) noexcept;
@@ -137,6 +141,7 @@ private:
     [[nodiscard]] std::uint64_t count_in_use() const noexcept;
     /// Under the mutex.
     [[nodiscard]] std::vector<bool> free_blocks(std::string& fault) const;
+    static std::span<detail::CreditAccount> make_accounts(std::byte* memory, const detail::PoolLayout& layout);
     static Ledger make_ledger(const std::string& name, std::byte* memory, const detail::PoolLayout& layout, bool fill);
 
     std::string name_;
@@ -146,8 +151,7 @@ private:
     BlockCache* caches_;  // The last one is the shared one.
     [[no_unique_address]] Ledger ledger_;
     detail::Depot<Policy> depot_;
-    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> credits_;  // Blocks that a strict pool may still lend.
-    std::atomic<std::uint64_t> least_credits_;
+    detail::Credits<Policy> credits_;                             // Of a strict pool.
     alignas(core::kFalseSharingRange) mutable std::mutex mutex_;  // For all below and the shared cache.
     std::uint32_t attached_{0};
     std::vector<BlockCache*> held_;  // The explicit ones.

@@ -14,7 +14,7 @@ namespace millpond::memory {
 enum class Capacity : std::uint8_t {
     automatic,  ///< elastic, but strict where caches may hold more than N; refused if a given magazine_blocks does it.
     elastic,    ///< Not before N blocks are in use; at the latest when all that it owns are.
-    strict,     ///< Exactly when N blocks are in use. Costs one shared counter an operation.
+    strict,     ///< Exactly when N blocks are in use. Costs one shared counter in each acquire.
 };
 
 /// Magazines as large as suits the capacity, at most 255 blocks.

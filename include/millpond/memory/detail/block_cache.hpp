@@ -11,6 +11,7 @@
 
 #include <millpond/core/cache_line.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/memory/detail/credits.hpp>
 #include <millpond/memory/detail/pool_layout.hpp>
 
 namespace millpond::memory::detail {
@@ -115,7 +116,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     /// pools and without magazines, it stays at a place that looks both full and empty.
     std::atomic<Block*> top{nullptr};
     BlockGrid grid;
-    core::Tally released;
+    core::Tally released;  ///< Of a pool that is not strict.
 
     void* pool{nullptr};
     std::atomic<Block*> long_way_top{nullptr};  ///< What `top` is elsewhere.
@@ -132,10 +133,10 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     std::uint32_t magazine_blocks{0};
     std::uint32_t magazine_places{0};  ///< From one to the next.
     bool long_way{false};
-    bool strict{false};  ///< As the pool.
     bool spare_is_full{false};
-    bool taken{false};      ///< Under the pool's mutex.
-    Block single{nullptr};  ///< Replaces the magazine if there are none.
+    bool taken{false};                ///< Under the pool's mutex.
+    CreditAccount* account{nullptr};  ///< Null unless the pool is strict.
+    Block single{nullptr};            ///< Replaces the magazine if there are none.
 
     void describe(void* its_pool, const BlockGrid& blocks, const PoolLayout& layout, Block* first_magazine) noexcept {
         pool = its_pool;
@@ -143,8 +144,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         magazine_blocks = layout.magazine_blocks;
         magazine_places = layout.magazine_places;
         magazines = first_magazine;
-        strict = layout.strict;
-        long_way = strict || magazine_blocks == 0;
+        long_way = layout.strict || magazine_blocks == 0;
         if (long_way) top.store(magazines, std::memory_order_relaxed);
     }
 
@@ -167,23 +167,35 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     }
 
     // The slow path.
+    [[nodiscard]] std::atomic<Block*>& true_top() noexcept { return long_way ? long_way_top : top; }
     [[nodiscard]] Block* position() const noexcept {
         return (long_way ? long_way_top : top).load(std::memory_order_relaxed);
     }
-    void set_position(Block* at) noexcept { (long_way ? long_way_top : top).store(at, std::memory_order_relaxed); }
+    void set_position(Block* at) noexcept { true_top().store(at, std::memory_order_relaxed); }
     [[nodiscard]] bool is_empty() const noexcept { return position() == bottom; }
     [[nodiscard]] bool is_full() const noexcept { return position() == end; }
     [[nodiscard]] std::size_t level() const noexcept { return static_cast<std::size_t>(position() - bottom); }
     [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - position()); }
     /// Only while it is not empty.
     [[nodiscard]] Block pop() noexcept {
-        set_position(position() - 1);
-        return *position();
+        auto& place = true_top();
+        auto* const at = place.load(std::memory_order_relaxed) - 1;
+        place.store(at, std::memory_order_relaxed);
+        return *at;
     }
     /// Only while it is not full.
     void push(Block block) noexcept {
-        *position() = block;
-        set_position(position() + 1);
+        auto& place = true_top();
+        auto* const at = place.load(std::memory_order_relaxed);
+        *at = block;
+        place.store(at + 1, std::memory_order_relaxed);
+    }
+    void count_released(std::size_t count) noexcept {
+        if (account != nullptr) {
+            account->give_back(count);
+        } else {
+            released.add(count);
+        }
     }
     void carry(std::size_t in, std::size_t out) noexcept {
         const auto before = carried.load(std::memory_order_relaxed);
@@ -195,7 +207,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         const auto number = moves.load(std::memory_order_relaxed);
         moves.store(number + 1, std::memory_order_relaxed);
         carry(in, out);
-        (long_way ? long_way_top : top).store(at, std::memory_order_release);
+        true_top().store(at, std::memory_order_release);
         moves.store(number + 2, std::memory_order_release);
     }
     /// The first `count` places of the magazine hold blocks.

@@ -18,8 +18,7 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
       caches_(reinterpret_cast<BlockCache*>(region_.data() + layout_.caches_at)),
       ledger_(make_ledger(name_, region_.data(), layout_, options.fill_released)),
       depot_(region_.data(), layout_, grid_),
-      credits_(layout_.capacity),
-      least_credits_(layout_.capacity),
+      credits_(layout_.capacity, make_accounts(region_.data(), layout_)),
       slot_(
           this,
           [](void* pool, void* cache) noexcept {
@@ -29,8 +28,7 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
     std::uninitialized_default_construct_n(caches_, own_caches().size());
     for (auto& cache : own_caches()) describe(cache);
     held_.reserve(layout_.caches);
-    depot_.equip(shared_cache());
-    shared_cache().taken = true;
+    equip(shared_cache());
 }
 
 template <class Policy>
@@ -51,6 +49,14 @@ auto BasicBlockPool<Policy>::make_ledger(const std::string& name, std::byte* mem
     } else {
         return {};
     }
+}
+
+template <class Policy>
+auto BasicBlockPool<Policy>::make_accounts(std::byte* memory, const detail::PoolLayout& layout)
+    -> std::span<detail::CreditAccount> {
+    auto* const first = reinterpret_cast<detail::CreditAccount*>(memory + layout.accounts_at);
+    std::uninitialized_default_construct_n(first, layout.accounts);
+    return {first, layout.accounts};
 }
 
 template <class Policy>
@@ -107,8 +113,7 @@ auto BasicBlockPool<Policy>::attach() noexcept -> BlockCache* {
     if (attached_ == layout_.caches) return nullptr;
     auto& cache = *std::ranges::find(own_caches(), false, &BlockCache::taken);
     ++attached_;
-    cache.taken = true;
-    depot_.equip(cache);
+    equip(cache);
     return &cache;
 }
 
@@ -118,10 +123,16 @@ bool BasicBlockPool<Policy>::attach(BlockCache& held) {
     if (attached_ == layout_.caches) return false;
     ++attached_;
     describe(held);
-    held.taken = true;
-    depot_.equip(held);
+    equip(held);
     held_.push_back(&held);
     return true;
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::equip(BlockCache& cache) noexcept {
+    depot_.equip(cache);
+    if (layout_.strict) cache.account = &credits_.open();
+    cache.taken = true;
 }
 
 template <class Policy>
@@ -140,6 +151,7 @@ void BasicBlockPool<Policy>::drain(BlockCache& cache) noexcept {
         }
     } while (cache.use_full_spare());
     depot_.strip(cache);
+    if (cache.account != nullptr) cache.account->taken = false;
     cache.taken = false;
     --attached_;
 }
@@ -189,6 +201,7 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.strict = layout_.strict || layout_.magazine_blocks == 0;
     const std::lock_guard lock(mutex_);
     // Releases first: a block that is released meanwhile is then counted as in use.
+    stats.released = credits_.returned();
     for_each_cache([&](const BlockCache& cache) { stats.released += cache.released.read(); });
     for_each_cache([&](const BlockCache& cache) {
         stats.refused += cache.refused.read();
@@ -199,8 +212,7 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(lent, 0, layout_.owned));
     stats.acquired = most_acquired_ = std::max(most_acquired_, stats.released + stats.in_use);
     most_in_use_ = std::max(most_in_use_, stats.in_use);
-    stats.high_water = layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed)
-                                      : std::max(most_in_use_, depot_.most_lent());
+    stats.high_water = layout_.strict ? credits_.most() : std::max(most_in_use_, depot_.most_lent());
     stats.uncached = uncached_.read();
     return stats;
 }
@@ -213,7 +225,7 @@ bool BasicBlockPool<Policy>::reset() noexcept {
     uncached_.set(0);
     most_acquired_ = 0;
     most_in_use_ = 0;
-    least_credits_.store(layout_.capacity, std::memory_order_relaxed);
+    credits_.forget();
     depot_.forget_most_lent();
     return true;
 }

@@ -47,13 +47,23 @@ inline void BasicBlockPool<Policy>::release_with(BlockCache& cache, void* block)
 template <class Policy>
 void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noexcept {
     auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
-    if (cache.strict && !pool.take_credits(1)) {
+    if (cache.account == nullptr || cache.is_empty() || !pool.credits_.try_take(*cache.account, 1)) [[unlikely]]
+        return acquire_exchanging(cache, place);
+    auto* const block = cache.pop();
+    if constexpr (Policy::kChecked) pool.ledger_.acquired(pool.index_of(block), block, place);
+    return block;
+}
+
+template <class Policy>
+void* BasicBlockPool<Policy>::acquire_exchanging(BlockCache& cache, Place place) noexcept {
+    auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
+    if (cache.account != nullptr && !pool.credits_.take(*cache.account, 1)) {
         cache.refused.add();
         return nullptr;
     }
     if (cache.is_empty() && !pool.depot_.refill(cache)) {
         cache.refused.add();
-        if (cache.strict) pool.credits_.fetch_add(1, std::memory_order_release);
+        if (cache.account != nullptr) cache.account->give_back(1);
         return nullptr;
     }
     auto* const block = cache.pop();
@@ -63,10 +73,16 @@ void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noe
 
 template <class Policy>
 void BasicBlockPool<Policy>::release_slowly(BlockCache& cache, std::byte* block) noexcept {
-    auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
-    pool.put(cache, block);
-    cache.released.add();
-    if (cache.strict) pool.credits_.fetch_add(1, std::memory_order_release);  // sync "credit back": take_credits
+    if (cache.is_full()) [[unlikely]]
+        return release_exchanging(cache, block);
+    cache.push(block);
+    cache.count_released(1);
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::release_exchanging(BlockCache& cache, std::byte* block) noexcept {
+    static_cast<BasicBlockPool*>(cache.pool)->put(cache, block);
+    cache.count_released(1);
 }
 
 template <class Policy>
@@ -79,21 +95,6 @@ void BasicBlockPool<Policy>::put(BlockCache& cache, std::byte* block) noexcept {
         depot_.make_room(cache);
     }
     cache.push(block);
-}
-
-template <class Policy>
-bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
-    auto left = credits_.load(std::memory_order_relaxed);
-    do {
-        if (left < count) return false;
-    } while (!credits_.compare_exchange_weak(left, left - count,
-                                             std::memory_order_acquire,  // sync "credit back": the adds after a put
-                                             std::memory_order_relaxed));
-    left -= count;
-    auto least = least_credits_.load(std::memory_order_relaxed);
-    while (left < least && !least_credits_.compare_exchange_weak(least, left, std::memory_order_relaxed)) {
-    }
-    return true;
 }
 
 template <class Policy>
@@ -121,7 +122,7 @@ inline void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::s
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
-    if (cache.strict && !take_credits(blocks.size())) {
+    if (cache.account != nullptr && !credits_.take(*cache.account, blocks.size())) {
         cache.refused.add();
         return false;
     }
@@ -132,7 +133,7 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
             while (done > 0) put(cache, bytes_of(blocks[--done]));
             cache.carry(taken, 0);
             cache.refused.add();
-            if (cache.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);
+            if (cache.account != nullptr) cache.account->give_back(blocks.size());
             return false;
         }
         const auto round = std::min(blocks.size() - done, cache.level());
@@ -175,8 +176,7 @@ void BasicBlockPool<Policy>::release_batches(BlockCache& cache, std::span<void* 
         cache.set_position(to + round);
         done += round;
     }
-    cache.released.add(blocks.size());
-    if (cache.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);  // sync "credit back": take_credits
+    cache.count_released(blocks.size());
 }
 
 template <class Policy>

@@ -21,12 +21,14 @@ struct PoolLayout {
     std::uint32_t magazine_blocks{0};  ///< M; 0: the depot hands out single blocks, caches only count.
     std::uint32_t magazine_places{0};  ///< Distance between magazines.
     std::uint32_t magazines{0};
-    std::uint32_t caches{0};  ///< C, without the shared one.
+    std::uint32_t caches{0};    ///< C, without the shared one.
+    std::uint32_t accounts{0};  ///< Of a strict pool: one for each cache and the shared one.
     bool strict{false};
 
     std::size_t links_at{0};
     std::size_t magazines_at{0};
     std::size_t caches_at{0};
+    std::size_t accounts_at{0};
     std::size_t records_at{0};
     std::size_t region_bytes{0};
 };

@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/memory/detail/credits.hpp>
+#include <millpond/memory/pool_policy.hpp>
+
+#include "tests/memory/preempting.hpp"
+
+namespace millpond::memory::detail {
+namespace {
+
+/// At each racy point another thread comes between: `meanwhile` is what it does.
+struct Interrupted : Unchecked {
+    static inline std::function<void()> meanwhile;
+    static void racy_point() noexcept {
+        if (meanwhile) meanwhile();
+    }
+};
+
+/// Sets what others do meanwhile, for its scope.
+class Meanwhile {
+public:
+    explicit Meanwhile(std::function<void()> others) { Interrupted::meanwhile = std::move(others); }
+    Meanwhile(const Meanwhile&) = delete;
+    Meanwhile& operator=(const Meanwhile&) = delete;
+    ~Meanwhile() { Interrupted::meanwhile = nullptr; }
+};
+
+/// Credits for three caches, beside what is true of them.
+class Lending {
+public:
+    static constexpr std::size_t kCaches = 3;
+
+    explicit Lending(std::uint32_t capacity) : capacity_(capacity), credits_(capacity, accounts_) {
+        for (auto& cache : caches_) cache.account = &credits_.open();
+    }
+
+    bool acquire(std::size_t which, std::uint64_t count = 1) {
+        auto& cache = caches_[which];
+        cache.in_call = true;
+        cache.most_in_call = lent_;
+        const bool taken = credits_.try_take(*cache.account, count) || credits_.take(*cache.account, count);
+        cache.in_call = false;
+        if (taken) {
+            most_possible_ = std::max(most_possible_, cache.most_in_call + count);
+            lent_ += count;
+            most_lent_ = std::max(most_lent_, lent_);
+            for (auto& other : caches_) other.most_in_call = std::max(other.most_in_call, lent_);
+            EXPECT_LE(lent_, capacity_);
+        } else {
+            EXPECT_GT(cache.most_in_call + count, capacity_) << "a refusal, and there were blocks at each moment";
+        }
+        EXPECT_GE(credits_.most(), most_lent_);
+        EXPECT_LE(credits_.most(), std::min(most_possible_, capacity_));
+        return taken;
+    }
+
+    /// Of what any cache acquired.
+    void release(std::size_t which, std::uint64_t count = 1) {
+        caches_[which].account->give_back(count);
+        lent_ -= count;
+    }
+
+    /// The cache ends, another begins.
+    void renew(std::size_t which) {
+        caches_[which].account->taken = false;
+        caches_[which].account = &credits_.open();
+    }
+
+    /// A step of a cache that is in no call.
+    void step(std::minstd_rand& random) {
+        const auto which = random() % kCaches;
+        if (caches_[which].in_call) return;
+        const auto count = 1 + random() % 3;
+        const auto dice = random() % 8;
+        if (dice == 0) {
+            renew(which);
+        } else if (dice < 4) {
+            release(which, std::min<std::uint64_t>(count, lent_));
+        } else {
+            static_cast<void>(acquire(which, count));
+        }
+    }
+
+    void forget() {
+        credits_.forget();
+        most_lent_ = 0;
+    }
+    [[nodiscard]] std::uint64_t most() const { return credits_.most(); }
+
+private:
+    struct Cache {
+        CreditAccount* account{nullptr};
+        bool in_call{false};
+        std::uint64_t most_in_call{0};
+    };
+
+    std::uint64_t capacity_;
+    std::array<CreditAccount, kCaches + 1> accounts_;
+    Credits<Interrupted> credits_;
+    std::array<Cache, kCaches> caches_;
+    std::uint64_t lent_{0};
+    std::uint64_t most_lent_{0};
+    std::uint64_t most_possible_{0};
+};
+
+/// Lets `other` come between at the racy point number `point` of what follows.
+class Between {
+public:
+    Between(int point, std::function<void()> other)
+        : meanwhile_([this, left = point, other = std::move(other)]() mutable {
+              if (left-- != 0) return;
+              reached_ = true;
+              other();
+          }) {}
+    [[nodiscard]] bool reached() const { return reached_; }
+
+private:
+    bool reached_{false};
+    Meanwhile meanwhile_;
+};
+
+TEST(Credits, TheWholeCapacityIsLentAndNotOneMore) {
+    Lending lending(3);
+    EXPECT_TRUE(lending.acquire(0, 2));
+    EXPECT_FALSE(lending.acquire(1, 2));
+    EXPECT_TRUE(lending.acquire(1));
+    EXPECT_FALSE(lending.acquire(2));
+    lending.release(2, 3);
+    EXPECT_TRUE(lending.acquire(0, 3));
+    EXPECT_FALSE(lending.acquire(2));
+    EXPECT_FALSE(lending.acquire(2, std::uint64_t{1} << 60));
+}
+
+TEST(Credits, OfTwoThatWantTheLastBlockOneGetsIt) {
+    for (int point = 0;; ++point) {
+        Lending lending(1);
+        bool other = false;
+        const Between between(point, [&] { other = lending.acquire(1); });
+        const bool first = lending.acquire(0);
+        if (!between.reached()) break;
+        EXPECT_NE(first, other) << point;
+    }
+}
+
+TEST(Credits, ABlockThatIsReturnedMeanwhileIsLentNowOrTheNextTime) {
+    for (int point = 0;; ++point) {
+        Lending lending(1);
+        ASSERT_TRUE(lending.acquire(1));
+        const Between between(point, [&] { lending.release(2); });
+        const bool first = lending.acquire(0);
+        if (!between.reached()) break;
+        EXPECT_TRUE(first || lending.acquire(0)) << point;
+    }
+}
+
+TEST(Credits, OthersThatAcquireAndReturnMeanwhileCauseNoRefusal) {
+    for (int point = 0;; ++point) {
+        Lending lending(3);
+        const Between between(point, [&] {
+            for (int i = 0; i < 5; ++i) {
+                EXPECT_TRUE(lending.acquire(1, 2));
+                lending.release(2, 2);
+            }
+        });
+        EXPECT_TRUE(lending.acquire(0)) << point;
+        if (!between.reached()) break;
+    }
+}
+
+TEST(Credits, ACacheThatEndsMeanwhileIsCountedOnce) {
+    for (int point = 0;; ++point) {
+        Lending lending(2);
+        ASSERT_TRUE(lending.acquire(1, 2));
+        lending.release(1, 2);
+        const Between between(point, [&] { lending.renew(1); });
+        EXPECT_TRUE(lending.acquire(0, 2)) << point;
+        EXPECT_FALSE(lending.acquire(1)) << point;
+        EXPECT_FALSE(lending.acquire(2)) << point;
+        if (!between.reached()) break;
+    }
+}
+
+TEST(Credits, TheMaximumIsOfWhatWasLentAndNotOfAnOldSum) {
+    Lending lending(10);
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_TRUE(lending.acquire(0, 2));
+        lending.release(1, 2);
+        EXPECT_EQ(lending.most(), 2U);
+    }
+    ASSERT_TRUE(lending.acquire(2, 7));
+    lending.release(1, 7);
+    EXPECT_EQ(lending.most(), 7U);
+    lending.forget();
+    ASSERT_TRUE(lending.acquire(0));
+    EXPECT_EQ(lending.most(), 1U);
+    EXPECT_TRUE(lending.acquire(1, 9));
+    EXPECT_FALSE(lending.acquire(2));
+}
+
+TEST(Credits, RandomCachesThatComeBetweenEachOtherAreAsInAPlainModel) {
+    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+        std::minstd_rand random(seed);
+        Lending lending(1 + seed % 7);
+        int depth = 0;
+        const Meanwhile meanwhile([&] {
+            if (depth == 2 || random() % 4 != 0) return;
+            ++depth;
+            for (auto left = 1 + random() % 4; left > 0; --left) lending.step(random);
+            --depth;
+        });
+        for (int i = 0; i < 300; ++i) lending.step(random);
+        ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+    }
+}
+
+/// Four threads that change their accounts, and take a credit and return it `rounds` times.
+class Borrowers {
+public:
+    explicit Borrowers(std::uint32_t capacity) : credits_(capacity, accounts_) {}
+
+    void run(int rounds) {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 4; ++i) threads.emplace_back([this, rounds] { work(rounds); });
+        for (auto& thread : threads) thread.join();
+    }
+
+    [[nodiscard]] std::int64_t most_lent() const { return most_lent_.load(); }
+    [[nodiscard]] int refused() const { return refused_.load(); }
+    [[nodiscard]] const Credits<Preempting>& credits() const { return credits_; }
+
+private:
+    void work(int rounds) {
+        CreditAccount* account = nullptr;
+        for (int round = 0; round < rounds; ++round) {
+            if (round % 100 == 0) {
+                const std::lock_guard lock(mutex_);
+                if (account != nullptr) account->taken = false;
+                account = &credits_.open();
+            }
+            if (!credits_.take(*account, 1)) {
+                refused_.fetch_add(1, std::memory_order_relaxed);
+                continue;
+            }
+            const auto lent = lent_.fetch_add(1, std::memory_order_relaxed) + 1;
+            auto most = most_lent_.load(std::memory_order_relaxed);
+            while (lent > most && !most_lent_.compare_exchange_weak(most, lent, std::memory_order_relaxed)) {
+            }
+            Preempting::racy_point();
+            lent_.fetch_sub(1, std::memory_order_relaxed);
+            account->give_back(1);
+        }
+    }
+
+    std::array<CreditAccount, 4> accounts_;
+    Credits<Preempting> credits_;
+    std::mutex mutex_;  // For opening and closing.
+    std::atomic<std::int64_t> lent_{0};
+    std::atomic<std::int64_t> most_lent_{0};
+    std::atomic<int> refused_{0};
+};
+
+TEST(Credits, FourThreadsNeverHaveMoreThanTheCapacity) {
+    for (const std::uint32_t capacity : {1U, 2U, 3U}) {
+        Borrowers borrowers(capacity);
+        borrowers.run(20'000);
+        EXPECT_LE(borrowers.most_lent(), capacity);
+        EXPECT_LE(borrowers.credits().most(), capacity);
+        EXPECT_GE(borrowers.credits().most(), static_cast<std::uint64_t>(borrowers.most_lent()));
+    }
+}
+
+TEST(Credits, FourThreadsThatWantNoMoreThanTheCapacityAreNeverRefused) {
+    Borrowers borrowers(4);
+    borrowers.run(50'000);
+    EXPECT_EQ(borrowers.refused(), 0);
+}
+
+}  // namespace
+}  // namespace millpond::memory::detail
