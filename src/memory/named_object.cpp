@@ -214,7 +214,7 @@ OpenObject opened(OpenObject object, const std::string& name, const RegionOption
 OpenObject make_shared_object(std::string_view name, std::size_t bytes, const RegionOptions& options) {
     const auto paths = paths_of(name);
     const auto& small = paths.back();
-    const auto fresh = options.huge_pages == HugePages::none ? small : huge_path(paths);
+    const auto fresh = may_use_reserved(options.huge_pages) ? huge_path(paths) : small;
     if (fresh.empty() && options.huge_pages == HugePages::require) {
         fail(ENODEV,
              "huge pages: shared memory needs a writable hugetlbfs mount with 2 MiB pages and there is none; "

@@ -102,12 +102,12 @@ Region Region::anonymous(std::size_t bytes, const RegionOptions& options) {
     Mapping mapping{};
     Region region;
     region.page_bytes_ = kHugePageBytes;
-    if (options.huge_pages != HugePages::none) mapping = map_reserved_huge(bytes);
+    if (may_use_reserved(options.huge_pages)) mapping = map_reserved_huge(bytes);
     if (mapping.data == nullptr) {
         if (options.huge_pages == HugePages::require) {
             fail(ENOMEM, huge_page_shortage(bytes) + "; raise vm.nr_hugepages or use prefer");
         }
-        mapping = map_base(bytes, options.huge_pages == HugePages::prefer && bytes >= kHugePageBytes);
+        mapping = map_base(bytes, options.huge_pages != HugePages::none && bytes >= kHugePageBytes);
         region.page_bytes_ = base_page_bytes();
     }
     region.data_ = mapping.data;
@@ -219,10 +219,12 @@ RegionReport Region::report() const {
     report.resident_bytes = facts.resident_bytes;
     report.locked_bytes = facts.locked_bytes;
     report.numa_node = facts.node;
-    if (wish_ == HugePages::prefer && page_bytes_ != kHugePageBytes && facts.huge_bytes < facts.resident_bytes) {
-        report.shortfall = huge_page_shortage(size_) + "; transparent ones (" +
-                           transparent_choice(descriptor_ ? "shmem_enabled" : "enabled") + ") hold " +
-                           size_text(facts.huge_bytes) + " of " + size_text(facts.resident_bytes) + " in use";
+    const bool may_lack = wish_ == HugePages::prefer || wish_ == HugePages::transparent;
+    if (may_lack && page_bytes_ != kHugePageBytes && facts.huge_bytes < facts.resident_bytes) {
+        report.shortfall = wish_ == HugePages::prefer ? huge_page_shortage(size_) + "; transparent ones ("
+                                                      : "huge pages: transparent ones (";
+        report.shortfall += transparent_choice(descriptor_ ? "shmem_enabled" : "enabled") + ") hold " +
+                            size_text(facts.huge_bytes) + " of " + size_text(facts.resident_bytes) + " in use";
     }
     return report;
 }

@@ -200,6 +200,22 @@ TEST(Region, PreferredHugePagesAreObtainedOrTheReportSaysWhatIsMissing) {
     std::memset(region.data(), 1, region.size());
 }
 
+TEST(Region, TransparentHugePagesAreObtainedOrTheReportSaysWhatIsMissingAndReservedOnesStayFree) {
+    const auto free = free_huge_pages();
+    auto region = Region::anonymous(4 * kMiB, {.huge_pages = HugePages::transparent, .prefault = true});
+    const auto report = region.report();
+    EXPECT_EQ(report.resident_bytes, region.size());
+    EXPECT_EQ(report.page_bytes, page_bytes());
+    if (report.huge_bytes == region.size()) {
+        EXPECT_EQ(report.shortfall, "");
+    } else {
+        EXPECT_THAT(report.shortfall, HasSubstr("huge pages: transparent ones ("));
+    }
+    EXPECT_GE(free_huge_pages(), free);
+    const Name name("transparent");
+    EXPECT_EQ(Region::shared(name.text(), 2 * kMiB, {.huge_pages = HugePages::transparent}).page_bytes(), page_bytes());
+}
+
 TEST(Region, PreferFallsBackWhenNoReservedPagesAreLeft) {
     const auto wanted = (free_huge_pages() + 4) * 2 * kMiB;
     auto region = Region::anonymous(wanted, {.huge_pages = HugePages::prefer});

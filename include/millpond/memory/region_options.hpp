@@ -9,10 +9,16 @@ namespace millpond::memory {
 
 /// Whether a Region uses 2 MiB pages.
 enum class HugePages : std::uint8_t {
-    none,     ///< Pages of the machine's base size; transparent huge pages are declined.
-    prefer,   ///< Reserved huge pages, else transparent ones, else base pages: see RegionReport::shortfall.
-    require,  ///< Reserved huge pages, else a RegionError that names the setting to change.
+    none,         ///< Pages of the machine's base size; transparent huge pages are declined.
+    transparent,  ///< Transparent huge pages, else base pages: see RegionReport::shortfall. Uses up no reserved ones.
+    prefer,       ///< Reserved huge pages, else as transparent.
+    require,      ///< Reserved huge pages, else a RegionError that names the setting to change.
 };
+
+/// Whether reserved huge pages may be used.
+[[nodiscard]] constexpr bool may_use_reserved(HugePages pages) noexcept {
+    return pages == HugePages::prefer || pages == HugePages::require;
+}
 
 enum class Access : std::uint8_t { read_only, writable };
 
