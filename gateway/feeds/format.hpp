@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct FeedConfig;
 struct FeedHost {
     feed::InstrumentTable& instruments;  ///< Of the ring that the feed publishes to.
     service::Say say;
+    std::pmr::memory_resource* memory{std::pmr::get_default_resource()};  ///< For large tables; outlives the feed.
 };
 
 /// A feed format: its keys, checks, decoder and opening. One constant object for each format; the settings are in

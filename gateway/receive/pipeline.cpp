@@ -83,7 +83,9 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say sa
     : config_(ring),
       writer_(open_ring(ring, config)),
       instruments_(ring.max_instruments),
-      publisher_(writer_, instruments_, notices_) {
+      publisher_(writer_, instruments_, notices_),
+      tables_(
+          {.huge_pages = ring.huge_pages == Wanted::none ? memory::HugePages::none : memory::HugePages::transparent}) {
     take_over_names();
     for (const auto& feed : config.feeds) {
         if (feed.ring == ring.name) open(feed, say);
@@ -123,7 +125,7 @@ void Pipeline::take_over_names() {
 }
 
 void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
-    feeds_.push_back(feed.chosen().open(feed, {.instruments = instruments_, .say = say}));
+    feeds_.push_back(feed.chosen().open(feed, {.instruments = instruments_, .say = say, .memory = &tables_}));
 } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("feed '{}': {}", feed.name, error.what()));
 }

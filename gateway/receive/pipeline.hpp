@@ -13,6 +13,7 @@
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/market/ring_writer.hpp>
+#include <millpond/memory/region_resource.hpp>
 
 #include "gateway/receive/capture.hpp"
 #include "gateway/receive/feed.hpp"
@@ -60,6 +61,8 @@ public:
     [[nodiscard]] const Publisher& publisher() const noexcept { return publisher_; }
     [[nodiscard]] const feed::InstrumentTable& instruments() const noexcept { return instruments_; }
     [[nodiscard]] Notices& notices() noexcept { return notices_; }
+    /// Large tables of the feeds.
+    [[nodiscard]] const memory::RegionResource& tables() const noexcept { return tables_; }
     /// Null when raw datagrams are not kept.
     [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
 
@@ -78,6 +81,7 @@ private:
     feed::InstrumentTable instruments_;
     Notices notices_;
     Publisher publisher_;
+    memory::RegionResource tables_;
     std::vector<std::unique_ptr<Feed>> feeds_;
     std::unique_ptr<Capture> capture_;
     core::Descriptor epoll_;

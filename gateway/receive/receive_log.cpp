@@ -32,6 +32,17 @@ void ReceiveLog::opened(const Pipeline& pipeline) {
               static_cast<double>(memory.mapped_bytes) / kMiB, static_cast<double>(memory.huge_bytes) / kMiB,
               static_cast<double>(memory.locked_bytes) / kMiB,
               pipeline.ring().resumed() ? "; continues the ring of an earlier run" : "");
+    std::size_t tables = 0;
+    std::size_t huge = 0;
+    for (const auto& region : pipeline.tables().regions()) {
+        const auto report = region.report();
+        tables += report.mapped_bytes;
+        huge += report.huge_bytes;
+    }
+    if (tables != 0) {
+        log_.info("tables " + name, "ring '{}': {:.1f} MiB for tables of its feeds, {:.1f} MiB in huge pages", name,
+                  static_cast<double>(tables) / kMiB, static_cast<double>(huge) / kMiB);
+    }
     if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
     pipeline.for_each_feed([&](const auto& line) {
         line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {

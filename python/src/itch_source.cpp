@@ -6,11 +6,11 @@
 #include <string>
 
 #include <millpond/feed/itch_decoder.hpp>
+#include <millpond/memory/region_resource.hpp>
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "feed_source.hpp"
 #include "itch_fault.hpp"
-#include "pages.hpp"
 
 namespace millpond::python {
 namespace {
@@ -22,7 +22,7 @@ public:
         : FeedSource(options),
           path_(options.path),
           reader_(options.path),
-          decoder_(instruments_, {.order_books = books_for(options)}, page_resource()) {
+          decoder_(instruments_, {.order_books = books_for(options)}, &tables_) {
         decoder_.set_midnight(options.midnight_utc_ns);
         decoder_.begin_complete();
     }
@@ -60,6 +60,7 @@ private:
     static constexpr std::size_t kAtOnce = 256;  // messages
     std::string path_;
     net::ItchFileReader reader_;
+    memory::RegionResource tables_{{.huge_pages = memory::HugePages::transparent}};  // read at random
     feed::ItchDecoder decoder_;
 };
 

@@ -22,8 +22,7 @@ std::size_t block_bytes(std::size_t bytes) {
     return (bytes + step - 1) / step * step;
 }
 
-/// advice: to the kernel, about all of it; a refusal changes nothing that matters.
-void* map(std::size_t bytes, int advice) {
+void* map(std::size_t bytes) {
     const auto all = bytes + kHugePage;
     auto* const first =
         ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,7 +31,6 @@ void* map(std::size_t bytes, int advice) {
     const auto before = (kHugePage - reinterpret_cast<std::uintptr_t>(first) % kHugePage) % kHugePage;
     if (before != 0) ::munmap(begin, before);
     if (before != kHugePage) ::munmap(begin + before + bytes, kHugePage - before);
-    ::madvise(begin + before, bytes, advice);
     return begin + before;
 }
 
@@ -83,34 +81,17 @@ private:
 
 Kept kept;
 
-class PageResource final : public std::pmr::memory_resource {
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-        if (bytes < kLeastPages) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
-        return map(block_bytes(bytes), MADV_HUGEPAGE);
-    }
-    void do_deallocate(void* place, std::size_t bytes, std::size_t alignment) override {
-        if (bytes < kLeastPages) return std::pmr::new_delete_resource()->deallocate(place, bytes, alignment);
-        ::munmap(place, block_bytes(bytes));
-    }
-    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
-};
-
 }  // namespace
 
 void* acquire_pages(std::size_t bytes) {
     const auto size = block_bytes(bytes);
     auto* const pages = kept.take(size);
-    return pages != nullptr ? pages : map(size, MADV_NORMAL);
+    return pages != nullptr ? pages : map(size);
 }
 
 void release_pages(void* pages, std::size_t bytes) noexcept {
     const Block block{pages, block_bytes(bytes)};
     if (!kept.keep(block)) ::munmap(block.pages, block.bytes);
-}
-
-std::pmr::memory_resource* page_resource() noexcept {
-    static PageResource resource;
-    return &resource;
 }
 
 }  // namespace millpond::python

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory_resource>
 #include <new>
 
 namespace millpond::python {
@@ -38,8 +37,5 @@ struct PageAllocator {
     }
     friend bool operator==(PageAllocator, PageAllocator) noexcept { return true; }
 };
-
-/// For the library's own tables, which are read at random: in huge pages, where the kernel has them.
-[[nodiscard]] std::pmr::memory_resource* page_resource() noexcept;
 
 }  // namespace millpond::python

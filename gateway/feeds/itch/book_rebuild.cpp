@@ -29,10 +29,10 @@ std::string text_of(const feed::moldudp64_layout::Session& session) {
 
 }  // namespace
 
-BookRebuild::BookRebuild(const Options& options, service::Say say)
+BookRebuild::BookRebuild(const Options& options, service::Say say, std::pmr::memory_resource* memory)
     : options_(options),
       say_(std::move(say)),
-      books_(options.books),
+      books_(options.books, memory),
       ring_(options.buffer_bytes),
       asker_(options.asking),
       pause_ns_(options.first_pause_ns) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,8 +46,8 @@ public:
         feed::Rerequester::Options asking{};               ///< The server.
     };
 
-    /// Throws what UdpReceiver and Region throw.
-    BookRebuild(const Options& options, service::Say say);
+    /// memory: the live decoder's. Throws what UdpReceiver and Region throw.
+    BookRebuild(const Options& options, service::Say say, std::pmr::memory_resource* memory);
     ~BookRebuild();
     BookRebuild(const BookRebuild&) = delete;
     BookRebuild& operator=(const BookRebuild&) = delete;

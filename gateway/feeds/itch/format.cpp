@@ -86,7 +86,7 @@ protected:
             feed,
             LineOptions{.rerequest = static_cast<const RerequestSettings&>(settings),
                         .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
-            host.instruments, options);
+            host.instruments, options, host.memory);
         if (settings.rebuild) line->rebuild_with(rebuild_of(feed, settings, host, options, *line));
         return line;
     }
@@ -106,7 +106,7 @@ private:
         line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             options.history.ports.push_back(receiver.report().local.port());
         });
-        return std::make_unique<BookRebuild>(options, host.say);
+        return std::make_unique<BookRebuild>(options, host.say, host.memory);
     }
 };
 
