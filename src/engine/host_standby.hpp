@@ -28,10 +28,10 @@ namespace millpond::engine {
 /// Threads: the I/O thread's; status on any.
 class HostStandby {
 public:
-    /// file: null: the messages are in memory. All must outlive it. Throws std::invalid_argument for a store that cannot
-    /// run, and as StandbyLink does.
-    HostStandby(const SessionOptions& options, const std::string& name, fix::FileStore* file, HostConnection& connection,
-                OutputPath& output, IoThread& io, StandbyLink::OnChange on_change);
+    /// file: null: the messages are in memory. All must outlive it. Throws std::invalid_argument for a store that
+    /// cannot run, and as StandbyLink does.
+    HostStandby(const SessionOptions& options, const std::string& name, fix::FileStore* file,
+                HostConnection& connection, OutputPath& output, IoThread& io, StandbyLink::OnChange on_change);
 
     void begin();
     void end();
@@ -49,7 +49,9 @@ public:
     }
     /// Why it does not permit one.
     [[nodiscard]] std::string_view refusal() const noexcept;
-    [[nodiscard]] Closed closed_because() const noexcept { return superseded_ ? Closed::superseded : Closed::standby_lost; }
+    [[nodiscard]] Closed closed_because() const noexcept {
+        return superseded_ ? Closed::superseded : Closed::standby_lost;
+    }
 
     /// With a link, at the ends of an action: both numbers belong to each other. Releases what it has acknowledged.
     void settle(core::Moment now);
