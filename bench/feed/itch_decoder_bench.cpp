@@ -1,8 +1,9 @@
 // Measured:     from the bytes of a MoldUDP64 datagram of three ITCH messages to order books of full depth and the
 //               Quotes and Trades that a handler has added up; as many books and live orders as the build says:
-//               64 and 1,000, in cache, or 2,000 and 520,000, a day's shape, in memory.
+//               64 and 1,000, in cache, or 2,000 and 520,000, a day's shape, in memory, on huge pages.
 // Not measured: receiving, publishing, the directory at the start.
 #include <string>
+#include <vector>
 
 #include "bench/feed/order_books.hpp"
 #include "bench/harness/compare.hpp"
@@ -38,7 +39,12 @@ int main() {
             shape,
         .not_measured = "receiving, publishing, the directory at the start"};
     if (kDay) question.goals.push_back({.contender = "ItchDecoder", .at_most = 120});
-    bench::compare(question, {{"limit: dense arrays", run<bench::Walk<bench::DenseBooks<kShape>>>},
-                              {"ItchDecoder", run<bench::Decoder<kShape>>},
-                              {"maps of doubles", run<bench::Walk<bench::MapBooks<kShape>>>}});
+    std::vector<bench::Contender> contenders{{"limit: dense arrays", run<bench::Walk<bench::DenseBooks<kShape>>>},
+                                             {"ItchDecoder", run<bench::Decoder<kShape>>}};
+    if (kDay) {
+        contenders.push_back({"ItchDecoder, 8 datagrams a read", run<bench::DecoderOfTrains<kShape>>});
+        contenders.push_back({"ItchDecoder, base pages", run<bench::Decoder<kShape, memory::HugePages::none>>});
+    }
+    contenders.push_back({"maps of doubles", run<bench::Walk<bench::MapBooks<kShape>>>});
+    bench::compare(question, contenders);
 }

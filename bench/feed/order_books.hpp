@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
+#include <millpond/memory/region_resource.hpp>
 
 #include "bench/feed/input.hpp"
 #include "bench/feed/itch_input.hpp"
@@ -149,8 +151,9 @@ private:
 
     static feed::Price price_of(std::uint32_t step) { return kLowestPrice + step * kPriceStep; }
 
-    std::vector<Order> orders_ = std::vector<Order>(kShape.messages());
-    std::vector<Book> books_ = std::vector<Book>(kShape.books);
+    memory::RegionResource memory_{{.huge_pages = memory::HugePages::transparent}};
+    std::pmr::vector<Order> orders_{kShape.messages(), &memory_};
+    std::pmr::vector<Book> books_{kShape.books, &memory_};
 };
 
 /// How a book is often kept: a hash map of orders and a tree of levels a side, doubles as prices.
@@ -222,9 +225,10 @@ private:
     std::vector<Book> books_ = std::vector<Book>(kShape.books);
 };
 
-/// ItchDecoder with room for twice the orders of a filled shape.
-template <OrderShape kShape>
+/// ItchDecoder with room for twice the orders of a filled shape; with huge pages as in the gateway.
+template <OrderShape kShape, memory::HugePages kPages = memory::HugePages::transparent>
 struct Decoder {
+    memory::RegionResource memory{{.huge_pages = kPages}};
     feed::InstrumentTable instruments{kShape.books};
     feed::ItchDecoder decoder{
         instruments,
@@ -232,9 +236,17 @@ struct Decoder {
                          .orders = kShape.fill_first
                                        ? std::bit_ceil(2 * static_cast<std::uint32_t>(kShape.books * kShape.live_each))
                                        : 1U << 14,
-                         .level_chunks = kShape.books * 4}}};
+                         .level_chunks = kShape.books * 4}},
+        &memory};
 
     void operator()(const std::vector<std::byte>& datagram, Sum& sum) { (void)decoder.decode(datagram, {}, sum); }
+};
+
+/// The same; several datagrams come with one read, as when the thread has something to catch up with.
+template <OrderShape kShape>
+struct DecoderOfTrains : Decoder<kShape> {
+    static constexpr std::size_t kTrain = 8;
+    void prefetch(const std::vector<std::byte>& datagram) const { this->decoder.prefetch(datagram); }
 };
 
 }  // namespace millpond::bench
