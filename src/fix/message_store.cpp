@@ -40,6 +40,7 @@ void MessageStore::use(const StoreSegment& segment, const Start& start) noexcept
     lap_end_ = segment.lap_end();
     unwritten_ = start.end;
     oldest_ = start.oldest;
+    oldest_begin_ = 0;
     jump_from_ = 0;
 }
 
@@ -175,6 +176,18 @@ inline std::uint64_t MessageStore::kept_position(std::uint64_t sequence) const n
 }
 
 void MessageStore::count_eviction() noexcept {
+    // Only then may the oldest message be overwritten.
+    const bool may_be_gone = oldest_begin_ == 0 || oldest_begin_ + current_.data.size() < claimed_end_ ||
+                             next_sender_ - oldest_ > current_.slot_mask + 1;
+    if (may_be_gone) find_oldest();
+    if (oldest_begin_ == 0) return;
+    const auto used = elsewhere_bytes_ + written_end_ - oldest_begin_;
+    counters_.used_bytes.set(used);
+    if (used > counters_.peak_bytes.read()) counters_.peak_bytes.set(used);
+}
+
+/// Counts what was evicted before the oldest message that is there; of many, a few at a time.
+void MessageStore::find_oldest() noexcept {
     for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next_sender_; ++step) {
         if (oldest_ == jump_from_) {
             oldest_ = jump_to_;
@@ -184,11 +197,7 @@ void MessageStore::count_eviction() noexcept {
         ++oldest_;
         counters_.overwritten.add();
     }
-    const auto oldest = kept_position(oldest_);
-    if (oldest == 0) return;
-    const auto used = elsewhere_bytes_ + written_end_ - oldest;
-    counters_.used_bytes.set(used);
-    if (used > counters_.peak_bytes.read()) counters_.peak_bytes.set(used);
+    oldest_begin_ = oldest_ == jump_from_ ? 0 : kept_position(oldest_);
 }
 
 std::uint64_t MessageStore::next_kept(std::uint64_t sequence) const noexcept {
@@ -221,6 +230,7 @@ void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
     in_header.store(sequence, std::memory_order_release);
     next_sender_ = sequence;
     oldest_ = std::min(oldest_, sequence);
+    oldest_begin_ = 0;
     written_to_ = std::min(written_to_, sequence - 1);
 }
 
@@ -231,6 +241,7 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     current_.header->creation_utc_ns = utc_ns;
     unwritten_ = written_end_;
     oldest_ = 1;
+    oldest_begin_ = 0;
     jump_from_ = 0;
     elsewhere_bytes_ = 0;
     counters_.used_bytes.set(0);

@@ -176,6 +176,33 @@ TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
     EXPECT_EQ(store.counters().overwritten.read(), 0U);
 }
 
+TEST(MemoryStore, UsedBytesBeginAtTheOldestMessageAlsoAfterNumbersWereChanged) {
+    constexpr std::uint64_t kRecord = 64;  // of 48 bytes
+    MemoryStore store{0, ByteCount{kSmall}};
+    const auto& used = store.counters().used_bytes;
+    const auto keep = [&store](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_TRUE(store.store(message(store.next_sender(), 48)));
+            store.mark_written(store.next_sender() - 1);
+        }
+    };
+    keep(10);
+    EXPECT_EQ(used.read(), 10 * kRecord);
+    store.set_next_sender(1);
+    keep(1);
+    EXPECT_EQ(used.read(), kRecord);
+    store.set_next_sender(100);
+    keep(1);
+    EXPECT_EQ(used.read(), 2 * kRecord);
+    store.reset(0);
+    EXPECT_EQ(used.read(), 0U);
+    keep(2);
+    EXPECT_EQ(used.read(), 2 * kRecord);
+    keep(1'000);
+    EXPECT_LE(used.read(), store.capacity_bytes());
+    EXPECT_GT(used.read(), store.capacity_bytes() / 2);
+}
+
 TEST(MemoryStore, TheNextKeptNumberIsFoundBehindAnyGap) {
     MemoryStore store{0, ByteCount{kSmall}};
     EXPECT_EQ(store.next_kept(1), 1U);

@@ -178,6 +178,7 @@ private:
     void raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept;
     [[nodiscard]] std::uint64_t kept_position(std::uint64_t sequence) const noexcept;
     void count_eviction() noexcept;
+    void find_oldest() noexcept;
     void fetch_ahead(const char* end, std::uint64_t sequence) const noexcept;
 
     StoreSegment current_;
@@ -185,12 +186,13 @@ private:
     std::uint64_t claim_begin_{0};  // position of its record
     std::uint64_t written_end_{0};  // position behind the newest record
     std::uint64_t next_sender_{1};
-    std::uint64_t claimed_end_{0};  // the header's
-    std::uint64_t lap_end_{0};      // position at which the current segment's data begins again
-    std::uint64_t unwritten_{0};    // position of the first record that the socket has not taken
-    std::uint64_t written_to_{0};   // highest number that it has taken
-    std::uint64_t oldest_{1};       // number of the current segment's oldest message that is not counted as evicted
-    std::uint64_t jump_from_{0};    // numbers from here to jump_to_ were left out
+    std::uint64_t claimed_end_{0};   // the header's
+    std::uint64_t lap_end_{0};       // position at which the current segment's data begins again
+    std::uint64_t unwritten_{0};     // position of the first record that the socket has not taken
+    std::uint64_t written_to_{0};    // highest number that it has taken
+    std::uint64_t oldest_{1};        // number of the current segment's oldest message that is not counted as evicted
+    std::uint64_t oldest_begin_{0};  // position of that message's record; 0: not known
+    std::uint64_t jump_from_{0};     // numbers from here to jump_to_ were left out
     std::uint64_t jump_to_{0};
     std::uint64_t elsewhere_bytes_{0};  // of messages in other segments
     Counters counters_;
