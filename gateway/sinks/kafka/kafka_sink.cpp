@@ -101,8 +101,8 @@ void KafkaSink::run(const std::stop_token& stop) try {
         if (read != 0) {
             idle.worked();
             worked_ns = now;
-        } else if (now - worked_ns > kSilenceNs) {
-            producer_->poll(kLongSleep);
+        } else if (now - worked_ns > kSilenceNs || pending_.size() >= options_.window) {
+            producer_->poll(kLongSleep);  // returns at the first report
         } else {
             idle.rest();
         }

@@ -52,7 +52,7 @@ template <class Event>
 [[nodiscard]] std::string_view binary_value(ValueBuffer& out, const Event& event, std::uint64_t sequence) noexcept {
     static_assert(kValueHeadBytes + sizeof(Event) <= std::tuple_size_v<ValueBuffer>);
     const auto kind = static_cast<std::uint16_t>(kind_of(event));
-    out.fill(0);
+    std::memset(out.data(), 0, kValueHeadBytes);
     std::memcpy(out.data(), &kValueVersion, sizeof(kValueVersion));
     std::memcpy(out.data() + 2, &kind, sizeof(kind));
     std::memcpy(out.data() + 8, &sequence, sizeof(sequence));
