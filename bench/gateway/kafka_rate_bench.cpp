@@ -1,7 +1,8 @@
 // Measured:     from the acknowledgement of a tenth of the messages until that of the last one: quotes as JSON with key
 //               and headers through an idempotent producer, acks=all, lz4, to librdkafka's make-believe cluster in this
-//               process. The sink reads them from a journal and encodes them; the bare client sends one finished value.
-// Not measured: a real broker's disk and network, the producer's beginning, compression that differs by value.
+//               process. The sink reads them from a journal and encodes them; the bare client sends the same values,
+//               which are finished.
+// Not measured: a real broker's disk and network, the producer's beginning.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
@@ -58,9 +60,14 @@ public:
             while (!writer.append(quote_of(n), n)) writer.service(0);
         }
         newest_.set(writer.counters().newest_record.read());
+        std::array<char, feed::kMaxJsonBytes> buffer;
+        for (std::uint64_t n = 1; n <= count(); ++n)
+            values_.emplace_back(feed::quote_json(buffer, quote_of(n), feed::JsonSymbol{symbol_of(n)}, n));
     }
 
     [[nodiscard]] static std::uint64_t count() { return bench::scaled(100'000); }
+    /// As the sink encodes them, by sequence number, less 1.
+    [[nodiscard]] const std::vector<std::string>& values() const { return values_; }
     [[nodiscard]] kafka::Options options() const {
         std::filesystem::remove(folder_ / "position");
         return {.ring = "bench",
@@ -74,6 +81,7 @@ private:
     bench::Folder folder_;
     bench::MockKafka kafka_;
     core::Tally newest_;
+    std::vector<std::string> values_;
 };
 
 /// Of one message, between two counts of acknowledged ones.
@@ -94,8 +102,10 @@ private:
     std::uint64_t begun_{0};
 };
 
-bench::Finding sink(const Bed& bed) {
-    kafka::KafkaSink sink{bed.options(), [](service::Severity, std::string_view, const std::string& text) {
+bench::Finding sink(const Bed& bed, kafka::Format format) {
+    auto options = bed.options();
+    options.format = format;
+    kafka::KafkaSink sink{options, [](service::Severity, std::string_view, const std::string& text) {
                               throw std::runtime_error(text);  // no run is without its broker
                           }};
     sink.start();
@@ -121,18 +131,19 @@ bench::Finding bare(const Bed& bed) {
     Reports reports;
     kafka::Producer producer{options, reports};
     auto* const topic = producer.topic("bbo");
-    std::array<char, feed::kMaxJsonBytes> buffer;
-    const auto value = feed::quote_json(buffer, quote_of(1), feed::JsonSymbol{symbol_of(1)}, 1);
     std::array<std::string, kSymbols> keys;
     for (std::size_t i = 0; i < kSymbols; ++i) keys[i] = symbol_of(i).view();
     Stretch stretch;
     std::uint64_t sent = 0;
     while (reports.count < Bed::count()) {
         for (int i = 0; i < 1'000 && sent < Bed::count() && sent - reports.count < options.window; ++i, ++sent) {
-            const auto refused = producer.send(
-                topic,
-                {.key = keys[sent % kSymbols], .value = value, .epoch = 1, .sequence = sent + 1, .received_utc_ns = 1},
-                sent);
+            const auto refused = producer.send(topic,
+                                               {.key = keys[(sent + 1) % kSymbols],
+                                                .value = bed.values()[sent],
+                                                .epoch = 1,
+                                                .sequence = sent + 1,
+                                                .received_utc_ns = quote_of(sent + 1).receive_utc_ns},
+                                               sent);
             if (refused) throw std::runtime_error(*refused);
         }
         const bool waits = sent == Bed::count() || sent - reports.count >= options.window;
@@ -153,8 +164,10 @@ int main() {
          .goals = {{.contender = "millpond kafka sink", .to = "bare librdkafka", .at_most = 1.2}},
          .measured = "between the acknowledgement of a tenth of the messages and that of the last one, with "
                      "key and headers, idempotent, acks=all, lz4, to librdkafka's make-believe cluster in "
-                     "this process; the sink reads a journal and encodes JSON, the bare client sends one "
-                     "finished value",
+                     "this process; the sink reads a journal and encodes JSON, or binary values, the bare client "
+                     "sends the same JSON, which is finished",
          .not_measured = "a real broker's disk and network, the producer's beginning"},
-        {{"bare librdkafka", [&] { return bare(bed); }}, {"millpond kafka sink", [&] { return sink(bed); }}});
+        {{"bare librdkafka", [&] { return bare(bed); }},
+         {"millpond kafka sink", [&] { return sink(bed, kafka::Format::json); }},
+         {"millpond kafka sink, binary", [&] { return sink(bed, kafka::Format::binary); }}});
 }
