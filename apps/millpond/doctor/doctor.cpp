@@ -22,7 +22,7 @@ namespace {
 using doctor::Finding;
 using doctor::Level;
 
-struct Options {
+struct DoctorOptions {
     std::string config;
     std::string feed;
     double seconds{3};
@@ -77,7 +77,7 @@ doctor::AskHealth ask_of(const gateway::Config& config) {
     return [at = config.metrics] { return http::get(at, "/api/health", {}); };
 }
 
-int run(const Options& options) {
+int run(const DoctorOptions& options) {
     if (!options.feed.empty() && options.config.empty()) {
         throw UsageError(
             fmt::format("doctor: --feed {0} needs --config FILE with the address of feed '{0}'", options.feed));
@@ -107,7 +107,7 @@ Command doctor_command(Arguments& program) {
         "  millpond doctor\n"
         "  millpond doctor --config /etc/millpond/gateway.toml --format json\n"
         "  millpond doctor --config /etc/millpond/gateway.toml --feed miax --seconds 10");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<DoctorOptions>();
     command->add_option("--config", options->config, "the gateway's configuration: what it needs, and its feeds")
         ->nonempty()
         ->type_name("FILE");

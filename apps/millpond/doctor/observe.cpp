@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::uint64_t kEnough = 50;  // datagrams after which it stops waiting
 
-std::string text_of(const std::string& path) {
+std::string contents_of(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream{path}.rdbuf();
     return text.str();
@@ -73,7 +73,7 @@ void look_at_interface(FeedFacts& facts) {
     facts.interface_up = (request.ifr_flags & IFF_UP) != 0;
     facts.carrier = (request.ifr_flags & IFF_RUNNING) != 0;
     const auto filter = [](const std::string& of) {
-        return std::atoi(text_of("/proc/sys/net/ipv4/conf/" + of + "/rp_filter").c_str());
+        return std::atoi(contents_of("/proc/sys/net/ipv4/conf/" + of + "/rp_filter").c_str());
     };
     facts.rp_filter = std::max(filter("all"), filter(facts.interface));
 }
@@ -185,11 +185,11 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     facts.listen = feed.listen;
     facts.interface = feed.interface;
     facts.receive_buffer = feed.receive_buffer;
-    const auto routes = text_of("/proc/net/route");
+    const auto routes = contents_of("/proc/net/route");
     if (facts.interface.empty() && feed.listen.is_multicast()) facts.interface = route_to(routes, feed.listen);
     look_at_interface(facts);
-    facts.joined_on = joined_on(text_of("/proc/net/igmp"), feed.listen);
-    const auto sockets = [] { return text_of("/proc/net/udp") + text_of("/proc/net/udp6"); };
+    facts.joined_on = joined_on(contents_of("/proc/net/igmp"), feed.listen);
+    const auto sockets = [] { return contents_of("/proc/net/udp") + contents_of("/proc/net/udp6"); };
     const auto drops_before = drops_of_port(sockets(), feed.listen.port());
     facts.gateway_runs = drops_before.has_value();
 

@@ -19,7 +19,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixAcceptorOptions {
     FixFlags flags;
     bool echo{false};
     bool fill{false};
@@ -68,7 +68,7 @@ void offer_sessions(fixd::EngineConfig& config) {
     }
 }
 
-fixd::EngineConfig config_of(const Options& options) {
+fixd::EngineConfig config_of(const FixAcceptorOptions& options) {
     auto config = options.flags.read();
     if (options.echo && options.fill) throw UsageError{"fix acceptor: either --echo or --fill"};
     if (options.echo && config.sessions.empty()) {
@@ -92,7 +92,7 @@ fixd::EngineConfig config_of(const Options& options) {
     return config;
 }
 
-int run(const Options& options) {
+int run(const FixAcceptorOptions& options) {
     const auto config = config_of(options);
     service::Log log{config.log_level, config.log_format};
     fixd::FixEngine engine{config,
@@ -116,7 +116,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_acceptor_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixAcceptorOptions>();
     auto* command = fix.add_subcommand("acceptor", "Accept FIX counterparties; print, echo or fill what they send.");
     options->flags.add_to(*command);
     command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");

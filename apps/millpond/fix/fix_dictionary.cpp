@@ -11,7 +11,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixDictionaryOptions {
     std::string file;
     std::string message;
 };
@@ -25,7 +25,7 @@ void print_set(const fix::Dictionary& dictionary, const fix::FieldSet& set, int 
     }
 }
 
-int run(const Options& options) {
+int run(const FixDictionaryOptions& options) {
     const auto dictionary = fixd::read_dictionary_file(options.file);
     if (options.message.empty()) {
         fmt::print("{}: {} fields, {} messages\n", dictionary.version_name(), dictionary.fields().size(),
@@ -46,7 +46,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_dictionary_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixDictionaryOptions>();
     auto* command =
         fix.add_subcommand("dictionary", "Check and print a dictionary in QuickFIX's XML format or FIX Orchestra.");
     command->add_option("FILE", options->file, "the dictionary")->required();

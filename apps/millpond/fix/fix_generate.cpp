@@ -11,12 +11,12 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixGenerateOptions {
     std::string file;
     fix::HeaderOptions header;
 };
 
-int run(const Options& options) {
+int run(const FixGenerateOptions& options) {
     fmt::print("{}", fix::generate_header(fixd::read_dictionary_file(options.file), options.header));
     return 0;
 }
@@ -24,7 +24,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_generate_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixGenerateOptions>();
     auto* command = fix.add_subcommand("generate", "Write a dictionary as a C++ header with tags and typed views.");
     command->add_option("FILE", options->file, "the dictionary, in QuickFIX's XML format")->required();
     command->add_option("--namespace", options->header.name_space, "namespace of the header")->capture_default_str();

@@ -14,12 +14,12 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixImportOptions {
     std::string file;
     std::string out;
 };
 
-int run(const Options& options) {
+int run(const FixImportOptions& options) {
     std::error_code neither;
     if (std::filesystem::equivalent(options.file, options.out, neither)) {
         throw std::runtime_error(fmt::format("--out: '{}' is the file to import; choose another one", options.out));
@@ -42,7 +42,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_import_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixImportOptions>();
     auto* command = fix.add_subcommand("import", "Convert a settings file of QuickFIX or QuickFIX/J.");
     command->add_option("FILE", options->file, "the settings file, with [DEFAULT] and [SESSION]")->required();
     command->add_option("--out", options->out, "write the TOML to this file instead of standard output")

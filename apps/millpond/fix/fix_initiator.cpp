@@ -42,7 +42,7 @@ constexpr std::size_t kMessages = 1024;
 constexpr std::chrono::milliseconds kFullWait{1};
 constexpr int kLookForStopMs = 100;
 
-struct Options {
+struct FixInitiatorOptions {
     FixFlags flags;
     std::string script{"-"};
     double linger{1};
@@ -157,7 +157,7 @@ private:
     std::thread thread_;
 };
 
-fixd::EngineConfig config_of(const Options& options) {
+fixd::EngineConfig config_of(const FixInitiatorOptions& options) {
     auto config = options.flags.read();
     complete(config);
     config.quiet = true;  // the application prints logons and logouts; errors are logged
@@ -174,7 +174,7 @@ const fixd::SessionSettings& scripted(const fixd::EngineConfig& config) {
     return *first;
 }
 
-int run(const Options& options) {
+int run(const FixInitiatorOptions& options) {
     const auto config = config_of(options);
     const auto first = scripted(config);
     service::Log log{config.log_level, config.log_format};
@@ -212,7 +212,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_initiator_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixInitiatorOptions>();
     auto* command = fix.add_subcommand("initiator", "Connect FIX sessions, send a script and print what arrives.");
     options->flags.add_to(*command);
     command->add_option("--script", options->script, "file with one message on each line; - is stdin")

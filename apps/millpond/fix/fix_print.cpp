@@ -32,7 +32,7 @@ namespace {
 /// Interval at which a followed file is checked.
 constexpr int kLookEveryMs = 100;
 
-struct Options {
+struct FixPrintOptions {
     std::string file;
     std::vector<std::string> dictionaries;
     std::string session;
@@ -77,7 +77,7 @@ WantedField wanted_field(const std::string& text) {
 /// Selects messages.
 class Filter {
 public:
-    explicit Filter(const Options& options)
+    explicit Filter(const FixPrintOptions& options)
         : session_(options.session),
           types_(options.types),
           from_(time_of(options.from, "--from")),
@@ -158,7 +158,7 @@ std::vector<const fix::Dictionary*> pointers_to(const std::vector<fix::Dictionar
 /// Prints the selected messages and counts all.
 class Printing {
 public:
-    explicit Printing(const Options& options)
+    explicit Printing(const FixPrintOptions& options)
         : options_(&options),
           dictionaries_(read_dictionaries(options.dictionaries)),
           filter_(options),
@@ -213,7 +213,7 @@ public:
     }
 
 private:
-    const Options* options_;
+    const FixPrintOptions* options_;
     std::vector<fix::Dictionary> dictionaries_;
     Filter filter_;
     fixd::FixPrinter printer_;
@@ -255,7 +255,7 @@ void read_all(const std::string& path, MessageFinder& finder) {
     finder.finish();
 }
 
-int run(const Options& options) {
+int run(const FixPrintOptions& options) {
     if (options.follow && options.file == "-") throw UsageError{"fix print: --follow needs a file"};
     Printing printing{options};
     MessageFinder finder{[&](const FoundMessage& found) { printing.print(found); },
@@ -271,7 +271,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_print_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixPrintOptions>();
     auto* command =
         fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text with FIX messages.");
     command

@@ -16,7 +16,7 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::milliseconds kWatchEngineEvery{100};
 constexpr std::chrono::seconds kFarewell{10};
 
 /// A faulty configuration changes nothing.
@@ -63,7 +63,7 @@ void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& rea
     service::ServiceNotice service;
     service.ready();
     while (!stop.load(std::memory_order_relaxed) && !(done && done())) {
-        std::this_thread::sleep_for(kLookEvery);
+        std::this_thread::sleep_for(kWatchEngineEvery);
         engine.watch();
         reload_if_wished(engine, log, read, service);
         service.beat(true, std::chrono::nanoseconds{core::monotonic_nanos()});

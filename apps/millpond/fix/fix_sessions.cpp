@@ -19,7 +19,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixSessionsOptions {
     std::string admin;
     std::string session;
     std::string reason{"requested by the operator"};
@@ -36,7 +36,7 @@ std::string value(const Json::Value& object, const char* name) {
 }
 
 /// The engine's answer, printed with --json.
-Json::Value asked(const Options& options, const std::string& request) {
+Json::Value asked(const FixSessionsOptions& options, const std::string& request) {
     const auto text = fixd::ask_engine(options.admin, request);
     if (options.json) fmt::print("{}\n", text);
     return service::parse_json(text);
@@ -47,7 +47,7 @@ void need_success(const Json::Value& answer) {
     if (answer.isMember("error")) throw std::runtime_error(value(answer, "error"));
 }
 
-int list(const Options& options) {
+int list(const FixSessionsOptions& options) {
     const auto answer = asked(options, "list");
     need_success(answer);
     if (options.json) return 0;
@@ -74,7 +74,7 @@ int list(const Options& options) {
 }
 
 /// Some may have been promoted though others were not.
-int promoted(const Options& options) {
+int promoted(const FixSessionsOptions& options) {
     const auto session = options.all ? std::string{"*"} : options.session;
     const auto answer = asked(options, "promote\t" + session + "\t" + (options.force ? "force" : "-"));
     if (!options.json && answer.isMember("promoted")) {
@@ -88,7 +88,7 @@ int promoted(const Options& options) {
     return 0;
 }
 
-int done(const Options& options, const std::string& request) {
+int done(const FixSessionsOptions& options, const std::string& request) {
     need_success(asked(options, request));
     return 0;
 }
@@ -99,7 +99,7 @@ std::string number(const std::optional<std::uint64_t>& value) { return value ? f
 }  // namespace
 
 Command fix_sessions_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixSessionsOptions>();
     auto* command = fix.add_subcommand("sessions", "List and control the sessions of a running engine.");
     command->require_subcommand(1);
     command->footer(

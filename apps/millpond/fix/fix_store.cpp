@@ -17,7 +17,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct FixStoreOptions {
     std::string file;
     std::string dictionary;
     std::uint64_t first{1};
@@ -61,7 +61,7 @@ int verify(const fix::StoreReader& store) {
     return found.faulty == 0 ? 0 : 1;
 }
 
-void print(const fix::StoreReader& store, const Options& options) {
+void print(const fix::StoreReader& store, const FixStoreOptions& options) {
     std::optional<fix::Dictionary> dictionary;
     if (!options.dictionary.empty()) dictionary = fixd::read_dictionary_file(options.dictionary);
     fixd::FixPrinter printer{options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line,
@@ -72,7 +72,7 @@ void print(const fix::StoreReader& store, const Options& options) {
     });
 }
 
-int run(const Options& options) {
+int run(const FixStoreOptions& options) {
     const fix::StoreReader store{options.file};
     if (!options.verify && !options.print) inspect(store);
     if (options.print) print(store, options);
@@ -82,7 +82,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command fix_store_command(Arguments& fix) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FixStoreOptions>();
     auto* command = fix.add_subcommand("store", "Inspect, verify or print the message store of a session.");
     command->add_option("FILE", options->file, "first file of the store")->required();
     command->add_flag("--verify", options->verify, "check that each message is complete; exit code 1 if not");

@@ -34,9 +34,9 @@ namespace millpond::app {
 namespace {
 
 constexpr std::int64_t kStatusEveryNs = 1'000'000'000;
-constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::milliseconds kWatchGatewayEvery{50};
 
-struct Options {
+struct GatewayCommandOptions {
     GatewayFlags flags;
     DemoOptions demo;
 };
@@ -59,7 +59,7 @@ bool receiving(const gateway::Gateway& gateway) {
 }
 
 /// demo: the folder of a demo's files; null without a demo.
-gateway::Config read_config(const Options& options, const DemoFolder* demo) {
+gateway::Config read_config(const GatewayCommandOptions& options, const DemoFolder* demo) {
     auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults());
     if (demo != nullptr) add_demo_feed(options.demo, demo->path(), config);
     gateway::complete(config);
@@ -67,7 +67,7 @@ gateway::Config read_config(const Options& options, const DemoFolder* demo) {
 }
 
 /// A faulty configuration changes nothing.
-gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, service::Log& log) try {
+gateway::Reloaded reload(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log) try {
     if (options.demo.on) throw UsageError("a demo cannot be reconfigured");
     return gateway.reconfigure(read_config(options, nullptr));
 } catch (const std::exception& error) {
@@ -77,7 +77,7 @@ gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, serv
 }
 
 /// A reload runs on the reloader's thread, so that the gateway is watched meanwhile.
-void reload_if_wished(const Options& options, gateway::Gateway& gateway, service::Log& log,
+void reload_if_wished(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log,
                       service::ServiceNotice& service) {
     auto& reloader = gateway.reloader();
     if (reloader.take_finished()) service.ready();
@@ -97,13 +97,13 @@ std::size_t status_columns() {
 }
 
 /// Prints the status once a second until `stop`.
-void watch(const Options& options, gateway::Gateway& gateway, service::Log& log, const std::atomic<bool>& stop,
-           bool quiet, service::ServiceNotice& service) {
+void watch(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log,
+           const std::atomic<bool>& stop, bool quiet, service::ServiceNotice& service) {
     const bool on_terminal = isatty(STDOUT_FILENO) == 1;
     StatusLine status;
     auto shown = core::monotonic_nanos();
     while (!stop.load(std::memory_order_relaxed)) {
-        std::this_thread::sleep_for(kLookEvery);
+        std::this_thread::sleep_for(kWatchGatewayEvery);
         gateway.watch();
         reload_if_wished(options, gateway, log, service);
         const auto now = core::monotonic_nanos();
@@ -120,7 +120,7 @@ void watch(const Options& options, gateway::Gateway& gateway, service::Log& log,
     if (on_terminal && !quiet) fmt::print("\n");
 }
 
-int run(const Options& options) {
+int run(const GatewayCommandOptions& options) {
     std::optional<PortTurn> turn;
     std::optional<DemoFolder> folder;  // goes behind the sink that writes there
     std::unique_ptr<Demo> demo;
@@ -162,7 +162,7 @@ Command gateway_command(Arguments& program) {
         "  millpond gateway --demo --demo-feed day.pcap --demo-speed 10\n"
         "  millpond gateway --feed listen=224.0.105.2:51002,format=miax-tom,interface=eth1 --tcp listen=0.0.0.0:9100\n"
         "  millpond gateway --config /etc/millpond/gateway.toml --log-format json --quiet");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<GatewayCommandOptions>();
     options->flags.add_to(*command);
     options->demo.add_to(*command);
     return {command, [options] { return run(*options); }};

@@ -29,7 +29,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct JournalPrintOptions {
     std::string folder;
     std::string format{"table"};
     std::string file;  // export's
@@ -44,7 +44,7 @@ struct Options {
 /// Reads a journal and prints the selected events.
 class Printer {
 public:
-    explicit Printer(const Options& options)
+    explicit Printer(const JournalPrintOptions& options)
         : wanted_(options.symbols.begin(), options.symbols.end()),
           count_(options.count),
           format_(format_of(options.format)),
@@ -132,7 +132,7 @@ private:
     int exit_code_{0};
 };
 
-int print(const Options& options) {
+int print(const JournalPrintOptions& options) {
     constexpr std::chrono::milliseconds kWhileNothingComes{5};
     const auto& stop = service::stop_on_signal();
     static_cast<void>(segments_of(options.folder));  // that it is a journal
@@ -154,7 +154,7 @@ int print(const Options& options) {
     throw std::system_error(errno, std::generic_category(), "cannot write '" + file + "'");
 }
 
-int write_file(const Options& options) {
+int write_file(const JournalPrintOptions& options) {
     const auto& stop = service::stop_on_signal();
     const auto segments = segments_of(options.folder);
     refuse_own_file(options.folder, options.file);
@@ -183,8 +183,8 @@ int write_file(const Options& options) {
 }
 
 /// Options of both cat and export.
-std::shared_ptr<Options> add_selection(Arguments& command) {
-    auto options = std::make_shared<Options>();
+std::shared_ptr<JournalPrintOptions> add_selection(Arguments& command) {
+    auto options = std::make_shared<JournalPrintOptions>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
     auto* from =
         command.add_option("--from", options->from, "start at the record with this number")->check(whole_number());

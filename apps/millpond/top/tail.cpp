@@ -28,7 +28,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct TailOptions {
     std::string ring{"main"};
     std::vector<std::string> symbols;
     std::string format{"table"};
@@ -48,7 +48,7 @@ constexpr std::string_view to_string(market::WriterState state) noexcept {
 /// Reads a ring and prints the selected events.
 class Tail {
 public:
-    explicit Tail(const Options& options)
+    explicit Tail(const TailOptions& options)
         : wanted_(options.symbols.begin(), options.symbols.end()),
           count_(options.count),
           printer_(format_of(options.format)),
@@ -152,7 +152,7 @@ std::vector<std::string> rings() {
 }
 
 /// Throws std::runtime_error that lists the existing rings if there is none with this name.
-Tail open(const Options& options) {
+Tail open(const TailOptions& options) {
     try {
         return Tail{options};
     } catch (const market::RingError& error) {
@@ -164,7 +164,7 @@ Tail open(const Options& options) {
     }
 }
 
-int run(const Options& options) {
+int run(const TailOptions& options) {
     const auto& stop = service::stop_on_signal();
     auto tail = open(options);
     if (!put_out(tail.printer().head())) return 0;
@@ -206,7 +206,7 @@ Command tail_command(Arguments& program) {
         "  millpond tail\n"
         "  millpond tail --ring demo --symbol AAPL --symbol MSFT --format json\n"
         "  millpond tail --ring options --format csv --count 1000 > quotes.csv");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TailOptions>();
     command->add_option("--ring", options->ring, "the ring's name")->capture_default_str();
     command->add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);

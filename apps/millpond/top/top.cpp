@@ -25,7 +25,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct TopOptions {
     std::string gateway{"127.0.0.1:9464"};
     std::string token_env;
     std::string format{"table"};
@@ -33,14 +33,14 @@ struct Options {
     std::uint32_t interval_ms{1'000};
 };
 
-std::string token_of(const Options& options) {
+std::string token_of(const TopOptions& options) {
     if (options.token_env.empty()) return {};
     const char* token = std::getenv(options.token_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
     if (token == nullptr) throw UsageError(fmt::format("--token-env: variable '{}' is not set", options.token_env));
     return token;
 }
 
-net::SocketAddress address_of(const Options& options) {
+net::SocketAddress address_of(const TopOptions& options) {
     try {
         return net::SocketAddress::parse(options.gateway);
     } catch (const std::invalid_argument& error) {
@@ -69,7 +69,7 @@ bool wants_colour() {
 
 /// A screen that is redrawn until `q` or a signal. It stays open while the gateway does not respond, without showing
 /// old data.
-int watch(const Options& options, const net::SocketAddress& gateway, const std::string& token,
+int watch(const TopOptions& options, const net::SocketAddress& gateway, const std::string& token,
           const std::atomic<bool>& stop) {
     const Terminal terminal;
     const bool colour = wants_colour();
@@ -100,7 +100,7 @@ int watch(const Options& options, const net::SocketAddress& gateway, const std::
     return 0;
 }
 
-int run(const Options& options) {
+int run(const TopOptions& options) {
     const auto gateway = address_of(options);
     const auto token = token_of(options);
     const auto& stop = service::stop_on_signal();
@@ -129,7 +129,7 @@ Command top_command(Arguments& program) {
         "  millpond top\n"
         "  millpond top --gateway 127.0.0.1:9465 --token-env MILLPOND_TOKEN\n"
         "  millpond top --once --format json | jq .first");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TopOptions>();
     command->add_option("--gateway", options->gateway, "address of its metrics or its page")
         ->type_name("ADDRESS:PORT")
         ->capture_default_str();

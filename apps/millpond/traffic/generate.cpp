@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kFixedBeginUtcNs = 1'735'828'200'000'000'000;
 constexpr std::int64_t kDayNanos = 86'400'000'000'000;
 
-struct Options {
+struct GenerateOptions {
     SendingOptions sending;
     std::string format{"quotes"};
     double rate{10'000};
@@ -56,7 +56,7 @@ std::int64_t midnight_of(const std::string& timezone, std::int64_t now_utc_ns) {
     }
 }
 
-traffic::GeneratedSource::Options source_options(const Options& options) {
+traffic::GeneratedSource::Options source_options(const GenerateOptions& options) {
     traffic::GeneratedSource::Options result;
     result.feed.format = parse_format(options.format);
     result.feed.market = {.seed = options.sending.faults.seed, .instruments = options.symbols};
@@ -81,7 +81,7 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
 }
 
 /// Writes everything at once into a file, each datagram with its time.
-int write_file(const Options& options) {
+int write_file(const GenerateOptions& options) {
     if (options.count == 0 && options.duration_s == 0)
         throw UsageError("--out: a file must be finite; add --count or --duration");
     const auto& faults = options.sending.faults;
@@ -100,7 +100,7 @@ int write_file(const Options& options) {
     return written.complete ? 0 : 1;
 }
 
-int generate(const Options& options) {
+int generate(const GenerateOptions& options) {
     if (options.sending.to.empty() == options.out.empty())
         throw UsageError("generate: give either --to ADDRESS:PORT or --out FILE");
     if (!options.out.empty()) return write_file(options);
@@ -124,7 +124,7 @@ Command generate_command(Arguments& program) {
         "0.001\n"
         "  millpond generate --out day.itch --format itch --count 1000000 --symbols 2000\n"
         "  millpond generate --out day.pcap --format quotes --duration 60");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<GenerateOptions>();
     command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
         ->type_name("FORMAT")
         ->capture_default_str();

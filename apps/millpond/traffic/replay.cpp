@@ -36,7 +36,7 @@
 namespace millpond::app {
 namespace {
 
-struct Options {
+struct ReplayOptions {
     SendingOptions sending;
     std::string file;
     std::string speed{"1"};
@@ -68,7 +68,7 @@ void print_skipped(const traffic::PcapSource& source) {
 }
 
 /// Unchanged datagrams of a capture, in rounds if requested.
-void send_capture(const Options& options, Sending& sending) {
+void send_capture(const ReplayOptions& options, Sending& sending) {
     const auto only = parse_address("--only", options.only);
     for (bool again = true; again;) {
         traffic::PcapSource source{options.file, only};
@@ -113,7 +113,7 @@ private:
 };
 
 /// Messages of an ITCH file, each round a new session.
-void send_itch(const Options& options, Sending& sending, double speed) {
+void send_itch(const ReplayOptions& options, Sending& sending, double speed) {
     if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
     constexpr double kHeartbeatNanos = 1e9;
     constexpr int kRounds = 100;
@@ -136,7 +136,7 @@ void send_itch(const Options& options, Sending& sending, double speed) {
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
 
 /// Quotes of a journal, each round a new session. Returns the program's exit code.
-int send_journal(const Options& options, Sending& sending, double speed) {
+int send_journal(const ReplayOptions& options, Sending& sending, double speed) {
     constexpr double kHeartbeatNanos = 1e9;
     const auto range = parse_range(options.since, options.until);
     for (bool again = true; again;) {
@@ -159,7 +159,7 @@ int send_journal(const Options& options, Sending& sending, double speed) {
 }
 
 /// Refuses combinations of options that make no sense.
-void check(const Options& options, traffic::FileKind kind) {
+void check(const ReplayOptions& options, traffic::FileKind kind) {
     const bool journal = kind == traffic::FileKind::journal;
     const bool into_ring = !options.ring.ring.empty();
     if (into_ring && !journal)
@@ -179,7 +179,7 @@ void check(const Options& options, traffic::FileKind kind) {
 }
 
 /// Journals are mapped, so a compressed segment is unpacked first; options name the unpacked file then.
-void unpack(Options& options, std::optional<net::UnpackedFile>& unpacked) {
+void unpack(ReplayOptions& options, std::optional<net::UnpackedFile>& unpacked) {
     if (std::filesystem::is_directory(options.file) || !net::is_packed(options.file)) return;
     unpacked.emplace(options.file, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
     while (unpacked->step()) {
@@ -188,7 +188,7 @@ void unpack(Options& options, std::optional<net::UnpackedFile>& unpacked) {
     options.file = unpacked->path().string();
 }
 
-int replay_ring(const Options& options, double speed) {
+int replay_ring(const ReplayOptions& options, double speed) {
     auto ring = options.ring;
     ring.journal = options.file;
     ring.speed = speed;
@@ -200,7 +200,7 @@ int replay_ring(const Options& options, double speed) {
     return replay_into_ring(ring);
 }
 
-int replay(Options& options) {
+int replay(ReplayOptions& options) {
     const auto speed = parse_speed(options.speed);
     // Invalid options are refused before the file is opened.
     const bool is_sent = !options.sending.to.empty();
@@ -251,7 +251,7 @@ Command replay_command(Arguments& program) {
         "`millpond tail --ring NAME` and any subscriber reads without a gateway. Losses of the journal become gaps "
         "there.\n"
         "Exit codes: 0 good, 1 failed, 2 usage error, 3 the journal is damaged; its readable part was sent.");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ReplayOptions>();
     command
         ->add_option("FILE", options->file,
                      "capture (pcap, pcapng) or ITCH messages with length prefixes, also as .gz or .zst; a journal's "
