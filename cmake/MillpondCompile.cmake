@@ -90,8 +90,10 @@ function(millpond_together target)
             math(EXPR number "${number} + 1")
             set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_together_${number}.cpp")
             file(CONFIGURE OUTPUT "${file}" CONTENT "${content}" @ONLY)
-            # A local name may be a neighbour's global one.
-            set_property(SOURCE "${file}" PROPERTY COMPILE_OPTIONS -Wno-shadow ${${group}_options})
+            # A local name may be a neighbour's global one, and g++ takes what is included for headers.
+            set(quiet -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+            set_property(SOURCE "${file}" PROPERTY COMPILE_OPTIONS ${quiet} ${${group}_options})
+            set_property(SOURCE "${file}" PROPERTY INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}")
             list(APPEND apart "${file}")
         endwhile()
     endforeach()

@@ -17,7 +17,6 @@
 namespace millpond::engine {
 namespace {
 
-constexpr std::int64_t kLookAgainNanos = 5'000'000;     // whether a name was found
 constexpr std::int64_t kScheduleNanos = 1'000'000'000;  // whether the schedule is open
 constexpr std::size_t kNothingRead = 1;
 constexpr std::size_t kHandshakeBytes = 512;  // of a proxy, read at once
@@ -96,7 +95,7 @@ void Initiator::Dialer::connect_next(core::Moment now) {
     if (lookup_) {
         auto found = lookup_->result();
         if (!found && now.monotonic_ns < give_up_ns_) {
-            next_ns_ = now.monotonic_ns + kLookAgainNanos;
+            next_ns_ = now.monotonic_ns + NameLookup::kLookEveryNanos;
             return;
         }
         lookup_.reset();

@@ -14,7 +14,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr std::size_t kLeavingAtMost = 64;
+constexpr std::size_t kStrangersLeavingAtMost = 64;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Acceptor::Listener::Listener(IoThread& io, const Options& options)
     : io_(&io),
       options_(options),
       tls_(options.tls ? std::make_unique<TlsContext>(TlsRole::server, *options.tls) : nullptr),
-      farewell_(io, kLeavingAtMost) {
+      farewell_(io, kStrangersLeavingAtMost) {
     auto listening = listening_socket(options.address, options.port);
     socket_ = std::move(listening.socket);
     port_ = listening.port;

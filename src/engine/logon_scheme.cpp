@@ -3,7 +3,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr fix::Tag kName[] = {fix::tag::kUsername};
+constexpr fix::Tag kUsername[] = {fix::tag::kUsername};
 constexpr fix::Tag kPassphrase[] = {fix::tag::kPassword};
 constexpr fix::Tag kPassphraseAndKey[] = {fix::tag::kPassword, 9407};
 
@@ -13,7 +13,7 @@ std::span<const fix::Tag> needed_fields(LogonScheme scheme) noexcept {
     switch (scheme) {
         case LogonScheme::binance:
         case LogonScheme::bybit:
-        case LogonScheme::kraken: return kName;
+        case LogonScheme::kraken: return kUsername;
         case LogonScheme::coinbase_exchange:
         case LogonScheme::kraken_prime: return kPassphrase;
         case LogonScheme::coinbase_prime: break;

@@ -15,6 +15,8 @@ namespace millpond::engine {
 /// Threads: one.
 class NameLookup {
 public:
+    static constexpr std::int64_t kLookEveryNanos = 5'000'000;  ///< How often its owner asks for the result.
+
     /// An address needs no lookup.
     NameLookup(const std::string& name, std::uint16_t port);
 

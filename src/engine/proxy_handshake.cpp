@@ -18,7 +18,7 @@ constexpr char kVersion = 5;
 constexpr char kNoLogin = 0;
 constexpr char kWithLogin = 2;
 constexpr char kIpv4 = 1;
-constexpr char kName = 3;
+constexpr char kDomainName = 3;
 constexpr char kIpv6 = 4;
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
@@ -119,7 +119,7 @@ void ProxyHandshake::request() {
     } else if (::inet_pton(AF_INET6, target_.name.c_str(), address.data()) == 1) {
         text += kIpv6 + std::string{address.data(), 16};
     } else {
-        text += kName + counted(target_.name);
+        text += kDomainName + counted(target_.name);
     }
     text += static_cast<char>(target_.port >> 8U);
     text += static_cast<char>(target_.port & 0xffU);
@@ -131,7 +131,7 @@ void ProxyHandshake::on_reply() {
     if (input_[0] != kVersion) return fail("not a SOCKS5 proxy");
     if (input_[1] != 0) return fail(std::string{reply_text(input_[1])});
     const auto kind = input_[3];
-    if (kind != kIpv4 && kind != kIpv6 && kind != kName) return fail("not a SOCKS5 proxy");
+    if (kind != kIpv4 && kind != kIpv6 && kind != kDomainName) return fail("not a SOCKS5 proxy");
     const std::size_t rest = kind == kIpv4 ? 3U : kind == kIpv6 ? 15U : static_cast<unsigned char>(input_[4]);
     wanted_ = input_.size() + rest + 2;
     step_ = Step::bound;

@@ -20,11 +20,11 @@ namespace {
 
 using replication::Reason;
 
-constexpr std::size_t kLeavingAtMost = 16;
+constexpr std::size_t kGuestsLeavingAtMost = 16;
 constexpr std::size_t kHelloBytes = 2 * (replication::kHeaderBytes + replication::kMostControlBytes);
-constexpr std::size_t kInputBytes = std::size_t{256} * 1024;
-constexpr std::size_t kMessagesBuffered = 4;  // of the longest, where that is more
-constexpr std::size_t kPieces = 256;
+constexpr std::size_t kReplicaInputBytes = std::size_t{256} * 1024;
+constexpr std::size_t kReplicaMessagesBuffered = 4;  // of the longest, where that is more
+constexpr std::size_t kReplicaPieces = 256;
 
 ReplicaRefusal refusal_of(Reason reason) noexcept {
     switch (reason) {
@@ -101,7 +101,7 @@ ReplicaServer::Listener::Listener(IoThread& io, Options options)
     : io_(&io),
       options_(std::move(options)),
       tls_(options_.tls ? std::make_unique<TlsContext>(TlsRole::server, *options_.tls) : nullptr),
-      farewell_(io, kLeavingAtMost) {
+      farewell_(io, kGuestsLeavingAtMost) {
     auto listening = listening_socket(options_.address, options_.port);
     socket_ = std::move(listening.socket);
     port_ = listening.port;
@@ -231,7 +231,7 @@ void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
         guests_.push_back(std::make_unique<Guest>(
             Guest{.connection = std::make_unique<Connection>(std::move(transport), accepted->peer, now),
                   .input = InputBuffer{kHelloBytes},
-                  .output = OutputQueue{kPieces, kHelloBytes},
+                  .output = OutputQueue{kReplicaPieces, kHelloBytes},
                   .replica = nullptr,
                   .heard_ns = now.monotonic_ns}));
         guests_.back()->connection->watch(*io_, *this);
@@ -382,8 +382,9 @@ bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
         replica.status.peer = guest.connection->peer().to_string();
         replica.status.error.clear();
     }
-    InputBuffer larger{std::max(kInputBytes, kMessagesBuffered * (replica.most_message + replication::kHeaderBytes +
-                                                                  replication::kRecordExtraBytes))};
+    InputBuffer larger{std::max(
+        kReplicaInputBytes, kReplicaMessagesBuffered *
+                                (replica.most_message + replication::kHeaderBytes + replication::kRecordExtraBytes))};
     guest.input.consume(read->bytes);
     static_cast<void>(larger.take_over(guest.input));
     guest.input = std::move(larger);

@@ -15,11 +15,10 @@ namespace {
 
 using State = StandbyStatus::State;
 
-constexpr std::size_t kPieces = 8192;
+constexpr std::size_t kLinkPieces = 8192;
 constexpr std::size_t kCopiedBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMessagesCopied = 4;  // of the longest, where that is more
-constexpr std::size_t kInputBytes = 2 * (replication::kHeaderBytes + replication::kMostControlBytes);
-constexpr std::int64_t kLookAgainNanos = 5'000'000;      // whether a name was found
+constexpr std::size_t kLinkInputBytes = 2 * (replication::kHeaderBytes + replication::kMostControlBytes);
 constexpr std::int64_t kFirstBackoffNanos = 50'000'000;  // doubles up to the next
 constexpr std::int64_t kLongestBackoffNanos = 2'000'000'000;
 constexpr std::int64_t kLongestSilenceNanos = 1'000'000'000;
@@ -46,8 +45,8 @@ StandbyLink::StandbyLink(StandbyOptions options, fix::FileStore& store, std::str
       io_(&io),
       on_change_(std::move(on_change)),
       tls_(options_.tls ? std::make_unique<TlsContext>(TlsRole::client, *options_.tls) : nullptr),
-      output_(kPieces, std::max(kCopiedBytes, kMessagesCopied * most_message)),
-      input_(kInputBytes),
+      output_(kLinkPieces, std::max(kCopiedBytes, kMessagesCopied * most_message)),
+      input_(kLinkInputBytes),
       source_(store, output_, std::move(identity), options_.token),
       backoff_ns_(kFirstBackoffNanos),
       is_whole_(options_.mode == StandbyMode::received && !goes_on_without()) {
@@ -198,7 +197,7 @@ void StandbyLink::connect_next(core::Moment now) {
     if (lookup_) {
         auto found = lookup_->result();
         if (!found) {
-            next_ns_ = now.monotonic_ns + kLookAgainNanos;
+            next_ns_ = now.monotonic_ns + NameLookup::kLookEveryNanos;
             io_->wants_timer(slot_, next_ns_);
             return;
         }

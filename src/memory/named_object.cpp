@@ -18,8 +18,6 @@ namespace {
 
 constexpr const char* kSharedMemoryFolder = "/dev/shm";  // Where shm_open(3) keeps its objects.
 
-[[noreturn]] void fail(int error, const std::string& what) { throw RegionError(error, std::generic_category(), what); }
-
 std::string file_name(std::string_view name) {
     const auto bare = name.starts_with('/') ? name.substr(1) : name;
     if (bare.empty() || bare == "." || bare == ".." || bare.find('/') != std::string_view::npos ||

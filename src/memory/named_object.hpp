@@ -4,11 +4,17 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <millpond/core/descriptor.hpp>
 #include <millpond/memory/region_options.hpp>
 
 namespace millpond::memory {
+
+/// Throws RegionError. error: an errno.
+[[noreturn]] inline void fail(int error, const std::string& what) {
+    throw RegionError(error, std::generic_category(), what);
+}
 
 /// A file, shared memory or hugetlbfs object that is open and has its size.
 struct OpenObject {

@@ -20,8 +20,6 @@
 namespace millpond::memory {
 namespace {
 
-[[noreturn]] void fail(int error, const std::string& what) { throw RegionError(error, std::generic_category(), what); }
-
 void refuse_nothing(std::size_t bytes) {
     if (bytes == 0) throw std::invalid_argument("region: asked for 0 bytes, the least is 1");
 }

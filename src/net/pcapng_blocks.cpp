@@ -19,7 +19,7 @@ constexpr std::uint32_t kPacket = 6;
 constexpr std::size_t kBlockHeader = 8;
 constexpr std::size_t kBlockFrame = 12;  // header, and the length after the body
 constexpr std::size_t kPacketHeader = 20;
-constexpr std::uint32_t kLongestFrame = 262'144;
+constexpr std::uint32_t kLongestPcapngFrame = 262'144;
 constexpr std::size_t kMostInterfaces = 65'536;
 
 constexpr std::uint16_t kEndOfOptions = 0;
@@ -151,9 +151,9 @@ bool PcapReader::read_packet(std::uint32_t type, std::span<const std::byte> body
         captured = u32(&body[12]);
         original = u32(&body[16]);
     }
-    if (captured > std::min<std::uint64_t>(kLongestFrame, body.size() - fixed))
+    if (captured > std::min<std::uint64_t>(kLongestPcapngFrame, body.size() - fixed))
         return fail("the frame claims " + std::to_string(captured) + " bytes, the most is " +
-                    std::to_string(std::min<std::uint64_t>(kLongestFrame, body.size() - fixed)));
+                    std::to_string(std::min<std::uint64_t>(kLongestPcapngFrame, body.size() - fixed)));
     if (interface >= interfaces_.size())
         return fail("the frame is of interface " + std::to_string(interface) + ", the section has " +
                     std::to_string(interfaces_.size()));
