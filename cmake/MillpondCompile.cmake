@@ -43,7 +43,7 @@ endfunction()
 # of a small file's time is in headers and templates that its neighbours use too. Files with different options do not
 # come together, nor do those with definitions. CMake's UNITY_BUILD writes absolute paths, by which ccache finds nothing
 # of another checkout. The preset tsan has it OFF and finds what a file uses of this project and does not include.
-option(MILLPOND_TOGETHER "Compile files of the daemons and of the tests by sixes" ${PROJECT_IS_TOP_LEVEL})
+option(MILLPOND_TOGETHER "Compile files of the program and of the tests by sixes" ${PROJECT_IS_TOP_LEVEL})
 function(millpond_together target)
     if(NOT MILLPOND_TOGETHER)
         return()
