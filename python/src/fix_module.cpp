@@ -30,16 +30,16 @@ struct OpenedLog {
     std::atomic<bool> in_use{false};
 };
 
-std::shared_ptr<OpenedLog> open(const std::string& path,
-                                const std::vector<std::tuple<fix::Tag, std::string, bool>>& tags,
-                                const std::vector<std::string>& types,
-                                const std::map<std::string, std::string>& type_names) {
+std::shared_ptr<OpenedLog> open_log(const std::string& path,
+                                    const std::vector<std::tuple<fix::Tag, std::string, bool>>& tags,
+                                    const std::vector<std::string>& types,
+                                    const std::map<std::string, std::string>& type_names) {
     FixLog::Options options{.path = path, .tags = {}, .types = types, .type_names = type_names};
     for (const auto& [tag, column, every] : tags) options.tags.push_back({tag, column, every});
     return std::shared_ptr<OpenedLog>(new OpenedLog{.log = FixLog{options}});
 }
 
-nb::typed<nb::dict, nb::str, nb::any> report(OpenedLog& opened) {
+nb::typed<nb::dict, nb::str, nb::any> report_of_log(OpenedLog& opened) {
     const InUse guard{opened.in_use};
     const auto& from = opened.log.counts();
     nb::dict counts;
@@ -70,16 +70,16 @@ private:
     std::size_t max_rows_;
 };
 
-nb::object stream(std::shared_ptr<OpenedLog> opened, std::size_t max_rows) {
+nb::object log_stream(std::shared_ptr<OpenedLog> opened, std::size_t max_rows) {
     return arrow_capsule(LogBatches{std::move(opened), max_rows});
 }
 
 }  // namespace
 
 void add_fix_log(nb::module_& module) {
-    nb::class_<OpenedLog>(module, "OpenedFixLog").def("report", &report);
-    module.def("open_fix_log", &open, nb::arg("path"), nb::arg("tags"), nb::arg("types"), nb::arg("type_names"));
-    module.def("fix_log_stream", &stream, nb::arg("log"), nb::arg("max_rows"));
+    nb::class_<OpenedLog>(module, "OpenedFixLog").def("report", &report_of_log);
+    module.def("open_fix_log", &open_log, nb::arg("path"), nb::arg("tags"), nb::arg("types"), nb::arg("type_names"));
+    module.def("fix_log_stream", &log_stream, nb::arg("log"), nb::arg("max_rows"));
 }
 
 }  // namespace millpond::python

@@ -9,7 +9,7 @@
 namespace millpond::python {
 namespace {
 
-std::variant<net::ItchFileReader, net::PcapReader> open(const std::string& path, bool capture) {
+std::variant<net::ItchFileReader, net::PcapReader> open_reader(const std::string& path, bool capture) {
     using Reader = std::variant<net::ItchFileReader, net::PcapReader>;
     return capture ? Reader{std::in_place_type<net::PcapReader>, path}
                    : Reader{std::in_place_type<net::ItchFileReader>, path};
@@ -18,7 +18,7 @@ std::variant<net::ItchFileReader, net::PcapReader> open(const std::string& path,
 }  // namespace
 
 ItchMessages::ItchMessages(const Source::Options& options, bool capture)
-    : name_(options.path), reader_(open(options.path, capture)) {
+    : name_(options.path), reader_(open_reader(options.path, capture)) {
     if (!options.only.empty()) only_ = net::SocketAddress::parse(options.only);
 }
 

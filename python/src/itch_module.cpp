@@ -29,10 +29,10 @@ namespace nb = nanobind;
 namespace millpond::python {
 namespace {
 
-std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path, const std::string& type,
-                               const std::string& only, const std::optional<std::vector<std::string>>& symbols,
-                               bool mantissa, std::optional<std::int64_t> start, std::optional<std::int64_t> end,
-                               std::optional<std::int64_t> midnight_utc_ns, std::uint64_t bytes) {
+std::shared_ptr<ItchRows> open_rows(const std::string& kind, const std::string& path, const std::string& type,
+                                    const std::string& only, const std::optional<std::vector<std::string>>& symbols,
+                                    bool mantissa, std::optional<std::int64_t> start, std::optional<std::int64_t> end,
+                                    std::optional<std::int64_t> midnight_utc_ns, std::uint64_t bytes) {
     if (type.size() > 1 || (type.size() == 1 && feed::itch_layout::message_bytes(type[0]) == 0))
         throw std::invalid_argument("type: found '" + type + "', must be a letter of an ITCH message, or empty");
     // As in open_scan: without a day, times count from 1970-01-01.
@@ -53,7 +53,7 @@ std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path,
 }
 
 /// The bytes of a batch's rows; None at the end.
-std::optional<ByteArray> read(ItchRows& file, std::size_t max_rows) {
+std::optional<ByteArray> read_rows(ItchRows& file, std::size_t max_rows) {
     const InUse guard{file.in_use()};
     std::vector<std::byte> rows;
     {
@@ -65,19 +65,19 @@ std::optional<ByteArray> read(ItchRows& file, std::size_t max_rows) {
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-NameList names(ItchRows& file, std::size_t first) {
+NameList names_of_rows(ItchRows& file, std::size_t first) {
     const InUse guard{file.in_use()};
     return name_list(first, file.names().size(), [&](std::size_t id) {
         return std::pair<std::string_view, std::string_view>{"XNAS", file.names()[id]};
     });
 }
 
-ReportDict report(ItchRows& file) {
+ReportDict report_of_rows(ItchRows& file) {
     const InUse guard{file.in_use()};
     return to_report(file.counts(), file.messages().errors(), file.outside(), file.ended());
 }
 
-std::uint64_t offset(ItchRows& file) {
+std::uint64_t offset_of_rows(ItchRows& file) {
     const InUse guard{file.in_use()};
     return file.messages().offset();
 }
@@ -86,11 +86,11 @@ std::uint64_t offset(ItchRows& file) {
 
 void add_itch_rows(nb::module_& module) {
     nb::class_<ItchRows>(module, "OpenedRows")
-        .def("read", &read, nb::arg("max_rows"))
-        .def("names", &names, nb::arg("first"))
-        .def("report", &report)
-        .def_prop_ro("offset", &offset);
-    module.def("open_itch_rows", &open, nb::arg("kind"), nb::arg("path"), nb::arg("type"), nb::arg("only"),
+        .def("read", &read_rows, nb::arg("max_rows"))
+        .def("names", &names_of_rows, nb::arg("first"))
+        .def("report", &report_of_rows)
+        .def_prop_ro("offset", &offset_of_rows);
+    module.def("open_itch_rows", &open_rows, nb::arg("kind"), nb::arg("path"), nb::arg("type"), nb::arg("only"),
                nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("start").none(), nb::arg("end").none(),
                nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
 }

@@ -12,7 +12,7 @@ namespace millpond::python {
 namespace {
 
 /// How numpy reads a column; `mantissa`: prices as integers.
-const char* format_of(ColumnKind kind, bool mantissa) noexcept {
+const char* numpy_format_of(ColumnKind kind, bool mantissa) noexcept {
     switch (kind) {
         case ColumnKind::time: return "<M8[ns]";
         case ColumnKind::price: return mantissa ? "<i8" : "<f8";
@@ -33,7 +33,7 @@ nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::any>> describe_tables(bool
         nb::list offsets;
         for (const auto& column : table.columns) {
             names.append(column.name);
-            formats.append(format_of(column.kind, mantissa));
+            formats.append(numpy_format_of(column.kind, mantissa));
             offsets.append(column.offset);
         }
         nb::dict dtype;

@@ -37,8 +37,8 @@ const char* text_of(LiveRing::Writer writer) noexcept {
     return "";
 }
 
-void open(LiveRing* place, const std::string& name, const std::optional<std::vector<std::string>>& symbols,
-          bool mantissa, std::int64_t silent_after_ns, const std::string& visible_as, bool own) {
+void open_ring(LiveRing* place, const std::string& name, const std::optional<std::vector<std::string>>& symbols,
+               bool mantissa, std::int64_t silent_after_ns, const std::string& visible_as, bool own) {
     const market::RingReaderOptions options{
         .name = name, .visible_as = visible_as, .silent_after = std::chrono::nanoseconds{silent_after_ns}, .own = own};
     const nb::gil_scoped_release unlocked;
@@ -78,7 +78,7 @@ nb::typed<nb::tuple, ByteArray, ByteArray> board(LiveRing& ring) {
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-NameList names(LiveRing& ring, std::uint32_t first) {
+NameList names_of_ring(LiveRing& ring, std::uint32_t first) {
     return name_list(first, ring.reader().instruments(), [&](std::size_t id) {
         using Texts = std::pair<std::string_view, std::string_view>;
         const auto* named = ring.reader().instrument(static_cast<feed::InstrumentId>(id));
@@ -127,11 +127,11 @@ void add_ring(nb::module_& module) {
         },
         nullptr);
     nb::class_<LiveRing>(module, "Ring")
-        .def("__init__", &open, nb::arg("name"), nb::arg("symbols").none(), nb::arg("mantissa"),
+        .def("__init__", &open_ring, nb::arg("name"), nb::arg("symbols").none(), nb::arg("mantissa"),
              nb::arg("silent_after_ns"), nb::arg("visible_as"), nb::arg("own"))
         .def("poll", &poll, nb::arg("max_rows"), nb::arg("timeout_ns").none())
         .def("board", &board)
-        .def("names", &names, nb::arg("first"))
+        .def("names", &names_of_ring, nb::arg("first"))
         .def("account", &account)
         .def_prop_ro("writer_pid", [](LiveRing& ring) { return ring.reader().writer_pid(); })
         .def_prop_ro("has_writer", [](LiveRing& ring) { return ring.reader().has_writer(); })

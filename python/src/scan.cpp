@@ -38,11 +38,11 @@ std::unique_ptr<Source> open_source(const std::string& kind, const Source::Optio
     return open_capture(options);
 }
 
-std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& path, const std::string& format,
-                                 const std::string& only, const std::optional<std::vector<std::string>>& symbols,
-                                 bool mantissa, std::uint32_t tables, std::optional<std::int64_t> start,
-                                 std::optional<std::int64_t> end, std::optional<std::int64_t> midnight_utc_ns,
-                                 std::uint64_t bytes) {
+std::shared_ptr<OpenedScan> open_scan(const std::string& kind, const std::string& path, const std::string& format,
+                                      const std::string& only, const std::optional<std::vector<std::string>>& symbols,
+                                      bool mantissa, std::uint32_t tables, std::optional<std::int64_t> start,
+                                      std::optional<std::int64_t> end, std::optional<std::int64_t> midnight_utc_ns,
+                                      std::uint64_t bytes) {
     // Without a day, ITCH times count from 1970-01-01: the decoder leaves them out when midnight is 0, so a day is
     // added there and taken away from its events.
     constexpr std::int64_t kDayNs = 86'400'000'000'000;
@@ -78,7 +78,7 @@ nb::typed<nb::tuple, nb::str, std::optional<std::int64_t>> look_at_capture_of(co
 }
 
 /// A batch's arrays; None at the end.
-std::optional<ByteArrays> read(OpenedScan& scan, std::size_t max_rows) {
+std::optional<ByteArrays> read_scan(OpenedScan& scan, std::size_t max_rows) {
     const InUse guard{scan.in_use()};
     Rows rows;
     {
@@ -90,7 +90,7 @@ std::optional<ByteArrays> read(OpenedScan& scan, std::size_t max_rows) {
 }
 
 /// (venue, symbol) of the instruments from `first` on.
-NameList names(OpenedScan& scan, std::size_t first) {
+NameList names_of_scan(OpenedScan& scan, std::size_t first) {
     const InUse guard{scan.in_use()};
     return name_list(first, scan.source().instruments(), [&](std::size_t id) {
         const auto named = scan.source().instrument(static_cast<feed::InstrumentId>(id));
@@ -98,7 +98,7 @@ NameList names(OpenedScan& scan, std::size_t first) {
     });
 }
 
-ReportDict report(OpenedScan& scan) {
+ReportDict report_of_scan(OpenedScan& scan) {
     const InUse guard{scan.in_use()};
     const auto& source = scan.source();
     return to_report(source.counts(), source.errors(), scan.collector().outside(), scan.ended());
@@ -121,13 +121,13 @@ void add_scan(nb::module_& module) {
         },
         nullptr);
     nb::class_<OpenedScan>(module, "OpenedScan")
-        .def("read", &read, nb::arg("max_rows"))
-        .def("names", &names, nb::arg("first"))
-        .def("report", &report)
+        .def("read", &read_scan, nb::arg("max_rows"))
+        .def("names", &names_of_scan, nb::arg("first"))
+        .def("report", &report_of_scan)
         .def_prop_ro("offset", &OpenedScan::offset);
     module.def("file_kind", &file_kind_of, nb::arg("path"));
     module.def("look_at_capture", &look_at_capture_of, nb::arg("path"));
-    module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("format"), nb::arg("only"),
+    module.def("open_scan", &open_scan, nb::arg("kind"), nb::arg("path"), nb::arg("format"), nb::arg("only"),
                nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("tables"), nb::arg("start").none(),
                nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
 }

@@ -8,7 +8,7 @@
 namespace millpond::python {
 namespace {
 
-const char* format_of(ColumnKind kind, bool mantissa) noexcept {
+const char* arrow_format_of(ColumnKind kind, bool mantissa) noexcept {
     switch (kind) {
         case ColumnKind::time: return "tsn:UTC";
         case ColumnKind::price: return mantissa ? "l" : "g";
@@ -85,8 +85,9 @@ std::vector<ArrowColumn> TableColumns::new_columns(std::size_t room) const {
             all.push_back(number_column("symbol", "i"));
             for (auto names = all.end() - 2; names != all.end(); ++names) names->values.reserve(room * 4);
         }
-        all.push_back(column.kind == ColumnKind::text4 ? text_column(column.name)
-                                                       : number_column(column.name, format_of(column.kind, mantissa_)));
+        all.push_back(column.kind == ColumnKind::text4
+                          ? text_column(column.name)
+                          : number_column(column.name, arrow_format_of(column.kind, mantissa_)));
         all.back().values.reserve(room * bytes_of(column.kind));
     }
     return all;
