@@ -49,7 +49,7 @@ npm:
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
 check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
-	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py test_scan.py
+	MILLPOND_LONG_TESTS=1 python/run_tests -n 0 test_peers.py test_fix.py test_scan.py
 
 bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python: bench/results, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	python/run_benches $(if $(QUICK),--quick,--results)
