@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
+lossless_results := --results bench/results/soak --markdown docs/reference/lossless.md
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,12 +50,13 @@ npm:
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
 check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
-	MILLPOND_LONG_TESTS=1 python/run_tests -n 0 test_peers.py test_fix.py test_scan.py
+	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py test_scan.py
 
-bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python: bench/results, the HTML report, docs/reference/benchmarks.md [QUICK=1]
+bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python, and the highest rates without a loss: bench/results, the HTML report, docs/reference [QUICK=1]
 	python/run_benches $(if $(QUICK),--quick,--results)
 	bench/run --build build/bench $(if $(QUICK),--quick)
-	@echo "not run here: 'make lossless' (the highest rate without a loss), 'make soak', and the benches of Node.js ('npm run bench' in node/)"
+	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,$(lossless_results))
+	@echo "not run here: 'make soak', and the benches of Node.js ('npm run bench' in node/)"
 
 docs: deps-docs npm program-dev ## build the documentation site in build/docs/site, and check links, commands and snippets
 	tools/docs/check --program build/dev/apps/millpond/millpond
@@ -109,7 +111,7 @@ soak: build-release ## run all sinks for a long time at a high rate, and fail if
 	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/reference/soak.md
 
 lossless: build-release ## find the highest rate without a loss, with no broker, for the ring and each sink, and what fails first
-	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,--results bench/results/soak --markdown docs/reference/lossless.md)
+	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,$(lossless_results))
 
 soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000
