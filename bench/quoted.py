@@ -147,16 +147,24 @@ def buyer_table(benches):
     return rows
 
 
+def verdict(goal):
+    """What became of it; a goal without a round that has both sides cannot be judged."""
+    return goal["verdict"].removesuffix(" on this machine") if goal["found"] else "not judged"
+
+
 def verdict_of(result, beginning):
     """Of one goal, or of the nearest of several goals that begin like that, with the worst verdict."""
     goals = [goal for goal in result["goals"] if goal["text"].startswith(beginning)]
     if not goals:
         return "not judged"
-    order = ["missed", "not resolved on this machine", "met"]
-    worst = min(goals, key=lambda goal: (order.index(goal["verdict"]),
-                                         goal["found"]["median"] * (1 if ">=" in goal["text"] else -1)))
+
+    def how_bad(goal):
+        median = goal["found"]["median"] if goal["found"] else 0
+        return ("missed", "not resolved", "met", "not judged").index(verdict(goal)), median * (1 if ">=" in goal["text"] else -1)
+
+    worst = min(goals, key=how_bad)
     to = f" ({worst['text'].partition(' x ')[2]})" if len(goals) > 1 else ""
-    return f"{interval(worst['found'])}{to} {worst['verdict'].removesuffix(' on this machine')}"
+    return f"{interval(worst['found'])}{to} {verdict(worst)}"
 
 
 def goal_cell(benches, machine, places):

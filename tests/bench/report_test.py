@@ -172,6 +172,17 @@ class Report(unittest.TestCase):
                       self.read("README.md"))
         self.assertIn("| a hop by BroadcastRing | ahead of all rivals | not measured |", self.read("README.md"))
 
+    def test_a_goal_without_a_round_of_both_is_not_judged(self):
+        ring = result("ring_throughput_bench")
+        ring["contenders"][1]["name"] = "BroadcastRing"
+        ring["goals"] = [{"text": "BroadcastRing >= 1.000 x a", "found": None, "verdict": "not resolved on this machine"},
+                         {"text": "BroadcastRing >= 1.000 x b", "found": dict(ESTIMATE, median=3), "verdict": "met"}]
+        self.assertEqual(self.tables("<!-- bench/report: goals -->\n<!-- end -->\n", ring).returncode, 0)
+        self.assertIn("| 3.000 [1.900..2.100] (b) met |", self.read("README.md"))
+        ring["goals"].pop()
+        self.assertEqual(self.tables("<!-- bench/report: goals -->\n<!-- end -->\n", ring).returncode, 0)
+        self.assertIn("| BroadcastRing, messages a second | ahead of all rivals | - not judged |", self.read("README.md"))
+
     def test_a_table_of_an_unknown_name_is_an_error(self):
         run = self.tables("<!-- bench/report: unknown -->\n<!-- end -->\n", result("rate"))
         self.assertEqual(run.returncode, 1)
