@@ -20,6 +20,8 @@
 namespace millpond::bench {
 namespace {
 
+constexpr std::size_t kRounds = 27;  // allocators come within a tenth of each other
+
 constexpr std::size_t kCapacity = 8192;
 constexpr std::size_t kPasses = 15;
 constexpr std::size_t kLive = 1000;
@@ -59,6 +61,7 @@ void ask(const std::string& question, const std::string& measured, std::size_t b
     goals.push_back({.contender = kChecked, .to = kArray, .at_most = 1.6});
     compare({.question = question,
              .unit = "ns/acquire + release",
+             .runs = kRounds,
              .goals = std::move(goals),
              .measured = measured,
              .not_measured = "construction, first touch, other threads" + contenders.absent()},
@@ -158,6 +161,7 @@ void ask_batch(std::size_t count) {
     goals.push_back({.contender = kCache, .to = kArray, .at_most = 1.2});
     compare({.question = "What does a block cost in batches of " + std::to_string(count) + "?",
              .unit = "ns/acquire + release",
+             .runs = kRounds,
              .goals = std::move(goals),
              .measured =
                  "a batch of 64-byte blocks acquired and released, by one call where there is one; per block. A thread "
