@@ -54,7 +54,7 @@ check-all: check dev python-each wheel-test ## everything in check, the wheels, 
 
 bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python, and the highest rates without a loss: bench/results, the HTML report, docs/reference [QUICK=1]
 	python/run_benches $(if $(QUICK),--quick,--results)
-	bench/run --build build/bench $(if $(QUICK),--quick)
+	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} bench/run --build build/bench $(if $(QUICK),--quick)
 	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,$(lossless_results))
 	@echo "not run here: 'make soak', and the benches of Node.js ('npm run bench' in node/)"
 
