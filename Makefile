@@ -18,8 +18,8 @@ configure-asan: deps-check # clang
 build-%: configure-%
 	cmake --build --preset $* -j $(JOBS)
 
-demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
-	@build/release/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
+demo: build-demo ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
+	@build/demo/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
 
 test: deps-build+test+python dev node python ## install what it needs and run every test
 
