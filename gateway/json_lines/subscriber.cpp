@@ -249,6 +249,12 @@ void Subscriber::pass_the_end(const Gathered& gathered) {
     next_ = gathered.end;
 }
 
+void Subscriber::take(const LineRuns::Run& run) noexcept {
+    sums_.conflated += run.conflated;
+    text_events_ += run.events;
+    next_ = run.end;
+}
+
 void Subscriber::fill(std::int64_t now_ns) {
     if (next_ >= flush_end_) flush_end_ = log_.end();
     for (;;) {

@@ -15,6 +15,7 @@
 
 #include "gateway/json_lines/id_set.hpp"
 #include "gateway/json_lines/line_log.hpp"
+#include "gateway/json_lines/line_runs.hpp"
 #include "gateway/json_lines/request.hpp"
 #include "gateway/json_lines/standing.hpp"
 #include "gateway/sinks/account.hpp"
@@ -98,12 +99,21 @@ public:
     void gather(Gathered& gathered) const;
     /// So many bytes of what was gathered went out; the rest of a line half sent is text() from now on.
     void settle(const Gathered& gathered, std::size_t bytes);
+    /// The mode of a client whose next bytes are the lines from next_line() on and nothing else, whatever other clients
+    /// get: see LineRuns. None if something is owed, filtered or timed.
+    [[nodiscard]] std::optional<Delivery> plain_mode() const noexcept {
+        const bool plain = everything_ && text_.empty() && interval_.count() == 0 && !ending_ && !owes();
+        return plain ? std::optional{mode_} : std::nullopt;
+    }
+    /// Takes a run of that mode, which begins at next_line(), in place of text; text_went_out() follows.
+    void take(const LineRuns::Run& run) noexcept;
+
     /// Adds to the text what is owed and then lines, until it has about kMostText bytes or none is left. The
     /// interval begins with the text that ends what waited when the first text of a row was filled.
     void fill(std::int64_t now_ns);
 
 private:
-    static constexpr std::size_t kMostText = std::size_t{64} * 1024;
+    static constexpr std::size_t kMostText = LineRuns::kMostText;
     static constexpr std::size_t kMostSymbols = 10'000;  ///< Subscribed to one by one.
 
     [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {

@@ -2,13 +2,23 @@
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream_base.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/stream_traits.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/beast/websocket/teardown.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 namespace millpond::http {
 namespace {
@@ -19,6 +29,37 @@ using Secure = boost::beast::ssl_stream<Stream::Tcp>;
 
 struct Stream::Layer : std::variant<Tcp, Secure> {
     using std::variant<Tcp, Secure>::variant;
+
+    void write(const ConstBuffers& buffers, Moved&& moved) {
+        if (!rest.empty()) {
+            *waiting = [this, buffers, moved = std::move(moved)]() mutable { write(buffers, std::move(moved)); };
+            return;
+        }
+        writing = true;
+        auto written = [this, moved = std::move(moved)](boost::beast::error_code error, std::size_t bytes) mutable {
+            writing = false;
+            moved(error, bytes);
+        };
+        std::visit([&](auto& layer) { layer.async_write_some(buffers, std::move(written)); },
+                   static_cast<std::variant<Tcp, Secure>&>(*this));
+    }
+
+    void send_rest(Done&& done) {
+        auto next = std::make_unique<std::move_only_function<void()>>();
+        waiting = next.get();
+        boost::asio::async_write(std::get<Tcp>(*this), boost::asio::buffer(rest),
+                                 [this, next = std::move(next), done = std::move(done)](boost::beast::error_code error,
+                                                                                        std::size_t) mutable {
+                                     rest.clear();
+                                     if (*next) (*next)();
+                                     done(error);
+                                 });
+    }
+
+    bool writing{false};  // a write is pending
+    std::string rest;     // what send_now() could not send at once
+    // A write that was asked for while there is a rest. The rest's operation owns it, so that both end together.
+    std::move_only_function<void()>* waiting{nullptr};
 };
 
 Stream::Stream(boost::asio::ip::tcp::socket&& socket, const service::TlsContext& tls) {
@@ -48,8 +89,28 @@ void Stream::read_some(boost::asio::mutable_buffer buffer, Moved&& moved) {
     std::visit([&](auto& layer) { layer.async_read_some(buffer, std::move(moved)); }, *layer_);
 }
 
-void Stream::write_some(const ConstBuffers& buffers, Moved&& moved) {
-    std::visit([&](auto& layer) { layer.async_write_some(buffers, std::move(moved)); }, *layer_);
+void Stream::write_some(const ConstBuffers& buffers, Moved&& moved) { layer_->write(buffers, std::move(moved)); }
+
+bool Stream::can_send_now() const noexcept { return !is_secure() && !layer_->writing && layer_->rest.empty(); }
+
+bool Stream::send_now(const ConstBuffers& buffers, Done&& done) {
+    std::array<iovec, std::tuple_size_v<ConstBuffers>> parts;
+    std::ranges::transform(buffers, parts.begin(), [](const boost::asio::const_buffer& buffer) {
+        return iovec{const_cast<void*>(buffer.data()), buffer.size()};
+    });
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const auto sent = sendmsg(tcp().socket().native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    auto skip = sent > 0 ? static_cast<std::size_t>(sent) : 0;
+    for (const auto& buffer : buffers) {
+        const auto gone = std::min(skip, buffer.size());
+        skip -= gone;
+        layer_->rest.append(static_cast<const char*>(buffer.data()) + gone, buffer.size() - gone);
+    }
+    if (layer_->rest.empty()) return true;
+    layer_->send_rest(std::move(done));
+    return false;
 }
 
 void Stream::async_teardown(boost::beast::role_type role, Done&& done) {

@@ -61,13 +61,20 @@ public:
         }
         write_some(first, std::forward<Handler>(handler));
     }
+    // A frame of a WebSocket has two, its head and its text; what more there is the next write takes.
+    using ConstBuffers = std::array<boost::asio::const_buffer, 4>;
+
+    /// Whether send_now() may be called: a plain connection without a pending write.
+    [[nodiscard]] bool can_send_now() const noexcept;
+    /// Sends `buffers` without an operation for what the socket takes at once. True when that was all. Otherwise the
+    /// rest is copied and follows, before the bytes of any later write, and then `done` is called. A connection that is
+    /// broken also leaves all for the rest.
+    [[nodiscard]] bool send_now(const ConstBuffers& buffers, Done&& done);
     /// Closes the socket in turn with the peer.
     void async_teardown(boost::beast::role_type role, Done&& done);
 
 private:
     struct Layer;
-    // A frame of a WebSocket has two, its head and its text; what more there is the next write takes.
-    using ConstBuffers = std::array<boost::asio::const_buffer, 4>;
 
     void read_some(boost::asio::mutable_buffer buffer, Moved&& moved);
     void write_some(const ConstBuffers& buffers, Moved&& moved);

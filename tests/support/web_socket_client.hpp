@@ -59,6 +59,10 @@ public:
     [[nodiscard]] bool agreed() const noexcept { return head_.starts_with("HTTP/1.1 101"); }
     [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
     [[nodiscard]] std::size_t messages() const noexcept { return messages_; }
+    /// Answers to pings.
+    [[nodiscard]] const std::vector<std::string>& pongs() const noexcept { return pongs_; }
+    /// Frames that a server with lines does not send.
+    [[nodiscard]] std::size_t strange() const noexcept { return strange_; }
     /// Of the close frame; 0 before it is there.
     [[nodiscard]] std::uint16_t close_code() const noexcept { return close_code_; }
     [[nodiscard]] const std::string& close_reason() const noexcept { return close_reason_; }
@@ -70,6 +74,7 @@ public:
 private:
     static constexpr std::uint8_t kText = 1;
     static constexpr std::uint8_t kClose = 8;
+    static constexpr std::uint8_t kPong = 10;
     static constexpr unsigned kLast = 0x80;
     static constexpr unsigned kMasked = 0x80;
     static constexpr std::size_t kLongestShort = 125;
@@ -104,6 +109,10 @@ private:
             close_code_ = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8U |
                                                      static_cast<unsigned char>(payload[1]));
             close_reason_ = payload.substr(2);
+        } else if (opcode == kPong) {
+            pongs_.emplace_back(payload);
+        } else {
+            ++strange_;
         }
     }
 
@@ -111,6 +120,8 @@ private:
     std::string head_;
     std::size_t parsed_{0};
     std::size_t messages_{0};
+    std::vector<std::string> pongs_;
+    std::size_t strange_{0};
     std::vector<std::string> lines_;
     std::uint16_t close_code_{0};
     std::string close_reason_;

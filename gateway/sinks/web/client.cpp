@@ -5,14 +5,17 @@
 #include <boost/beast/core/buffers_to_string.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/endian.hpp>
 
 #include "gateway/json_lines/client_socket.hpp"
 #include "gateway/json_lines/request.hpp"
@@ -29,6 +32,30 @@ constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLooksAStall = 8;  // checks of progress within the timeout of a client
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
+
+struct FrameHead {
+    std::array<std::byte, 10> bytes;
+    std::size_t size;
+};
+
+/// Of a frame with a whole text message of a server (RFC 6455 5.2): 81, then the size in 7 bits, or 7e and the size in
+/// two bytes, or 7f and the size in eight.
+FrameHead head_of(std::size_t size) noexcept {
+    constexpr std::size_t kLongestShort = 125;
+    FrameHead head{{std::byte{0x81}}, 2};
+    if (size <= kLongestShort) {
+        head.bytes[1] = static_cast<std::byte>(size);
+    } else if (size <= std::numeric_limits<std::uint16_t>::max()) {
+        head.bytes[1] = std::byte{126};
+        core::store_be(&head.bytes[2], static_cast<std::uint16_t>(size));
+        head.size = 4;
+    } else {
+        head.bytes[1] = std::byte{127};
+        core::store_be(&head.bytes[2], std::uint64_t{size});
+        head.size = 10;
+    }
+    return head;
+}
 
 std::string peer_of(http::Stream& stream) {
     beast::error_code error;
@@ -118,12 +145,7 @@ bool Client::serve(std::int64_t now_ns) {
         } else if (!over_ && subscriber_.rests(now_ns)) {
             alive_ns_ = now_ns;
         } else if (!over_) {
-            subscriber_.fill(now_ns);
-            if (subscriber_.text().empty()) {
-                alive_ns_ = now_ns;
-            } else {
-                write();
-            }
+            send(now_ns);
         }
     }
     counted_.count(shared_.counters, subscriber_.account(), bytes_sent_);
@@ -137,24 +159,54 @@ bool Client::serve(std::int64_t now_ns) {
     return true;
 }
 
-void Client::write() {
+bool Client::can_send_now() { return socket_.is_open() && socket_.next_layer().can_send_now(); }
+
+void Client::send(std::int64_t now_ns) {
+    if (const auto mode = subscriber_.plain_mode(); mode && can_send_now()) {
+        const auto& run = shared_.runs.from(subscriber_.next_line(), *mode);
+        subscriber_.take(run);
+        if (!run.text.empty()) return write(run.text);
+    }
+    subscriber_.fill(now_ns);
+    if (subscriber_.text().empty()) {
+        alive_ns_ = now_ns;
+    } else {
+        write(subscriber_.text());
+    }
+}
+
+/// text: the subscriber's, or while can_send_now() any other.
+void Client::write(std::string_view text) {
     writing_ = true;
-    const auto text = subscriber_.text();
-    socket_.async_write(boost::asio::buffer(text.data(), text.size()),
-                        [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_written(error); });
+    in_flight_ = text.size();
+    if (!can_send_now()) {
+        return socket_.async_write(
+            boost::asio::buffer(text.data(), text.size()),
+            [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_written(error); });
+    }
+    const auto head = head_of(text.size());
+    const bool gone = socket_.next_layer().send_now(
+        {boost::asio::buffer(head.bytes.data(), head.size), boost::asio::buffer(text.data(), text.size())},
+        [self = shared_from_this()](beast::error_code error) { self->on_written(error); });
+    if (gone) sent();
 }
 
 void Client::on_written(beast::error_code error) {
-    writing_ = false;
     shared_.called = true;
-    if (over_) return;
-    if (error) {
+    if (over_ || error) {
+        writing_ = false;
         over_ = true;
-        return;
+    } else {
+        sent();
     }
-    bytes_sent_ += subscriber_.text().size();
+}
+
+void Client::sent() {
+    writing_ = false;
+    bytes_sent_ += in_flight_;
     subscriber_.text_went_out(subscriber_.text().size());
     alive_ns_ = core::monotonic_nanos();
+    if (ending() || subscriber_.has_more() || subscriber_.owes()) shared_.called = true;
 }
 
 void Client::end_if_stalled(std::int64_t now_ns) {
@@ -180,7 +232,7 @@ void Client::end(std::string_view reason) {
 void Client::say_goodbye() {
     if (!subscriber_.ending()) {
         subscriber_.end(reason_);
-        return write();
+        return write(subscriber_.text());
     }
     if (std::exchange(said_, true)) return;
     const websocket::close_reason why{websocket::close_code::policy_error, beast::string_view{reason_}};

@@ -9,8 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/line_runs.hpp"
 #include "gateway/json_lines/subscriber.hpp"
 #include "gateway/json_lines/taken_watch.hpp"
 #include "gateway/sinks/sink.hpp"
@@ -27,13 +29,15 @@ struct Shared {
     json_lines::Counters& counters;
     const service::Say& say;
     bool& called;  ///< Set when a client has work to do without an event.
+    json_lines::LineRuns& runs;
 };
 
 /// A subscriber with a WebSocket. One message is in flight at a time, copied from the log; later lines wait in the log
-/// or are conflated. Requests wait too, so that nothing is read from a client that does not read.
+/// or are conflated. Requests wait too, so that nothing is read from a client that does not read. Without TLS, a
+/// message goes to the kernel at once, past the operations of Beast, which then only reads, answers pings and closes.
 ///
 /// Threads: the sink's.
-/// Memory:  one message of about 64 KiB, one request, and that of Subscriber.
+/// Memory:  two messages of about 64 KiB, one request, and that of Subscriber.
 class Client : public std::enable_shared_from_this<Client> {
 public:
     /// The subscriber begins at the log's end.
@@ -60,7 +64,11 @@ private:
     void read();
     void on_read(boost::beast::error_code error);
     void obey(std::int64_t now_ns);
-    void write();
+    [[nodiscard]] bool can_send_now();
+    /// What waits, as one message.
+    void send(std::int64_t now_ns);
+    void write(std::string_view text);
+    void sent();
     void on_written(boost::beast::error_code error);
     void end_if_stalled(std::int64_t now_ns);
     void say_goodbye();
@@ -80,6 +88,7 @@ private:
     std::int64_t alive_ns_;
     std::int64_t ending_since_ns_{0};
     std::string reason_;
+    std::size_t in_flight_{0};  // bytes of the message on its way
     std::uint64_t bytes_sent_{0};
     json_lines::Counted counted_;
 };

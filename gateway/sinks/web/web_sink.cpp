@@ -16,6 +16,7 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "gateway/json_lines/line_runs.hpp"
 #include "gateway/sinks/web/asset.hpp"
 #include "gateway/sinks/web/client.hpp"
 #include "service/http/listener.hpp"
@@ -37,7 +38,8 @@ bool is_socket(std::string_view path) { return path == "/ws"; }
 
 struct WebSink::Network {
     explicit Network(WebSink& sink)
-        : shared{sink.options_, sink.counters_, sink.say_, sink.called_},
+        : runs(sink.log(), sink.standing()),
+          shared{sink.options_, sink.counters_, sink.say_, sink.called_, runs},
           listener(context,
                    {.name = fmt::format("web sink '{}'", sink.options_.name),
                     .listen = sink.options_.listen,
@@ -71,6 +73,7 @@ struct WebSink::Network {
     }
 
     boost::asio::io_context context{1};
+    json_lines::LineRuns runs;
     Shared shared;
     http::Listener listener;
     std::vector<std::shared_ptr<Client>> clients;

@@ -164,6 +164,72 @@ TEST_F(WebSinkTest, AnEchoComesBehindAllThatWasPublishedBeforeItsRequest) {
     EXPECT_THAT(client->lines().back(), HasSubstr("'echo' must be an integer from 0 to 9007199254740991"));
 }
 
+TEST_F(WebSinkTest, PingsAreAnsweredBetweenMessagesWhileTheSocketIsFull) {
+    constexpr std::uint8_t kPing = 9;
+    open({.mode = Delivery::every});
+    auto client = connect({}, kSmallBuffer);
+    publish(2);
+    ASSERT_TRUE(run_until_lines(*client, 2));
+    publish(4'000);  // many messages, of which the socket takes a part
+    for (int i = 0; i < 20; ++i) {
+        client->send_frame(kPing, std::to_string(i));
+        for (int turn = 0; turn < 5; ++turn) {
+            sink_->wait(std::chrono::milliseconds{0});
+            sink_->step(core::monotonic_nanos());
+        }
+    }
+    ASSERT_TRUE(run_until_lines(*client, 4'002));
+    ASSERT_TRUE(run_until([&] {
+        client->receive();
+        return client->pongs().size() == 20;
+    }));
+    for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(client->pongs()[i], std::to_string(i));
+    for (std::size_t i = 0; i < 4'002; ++i) {
+        ASSERT_THAT(client->lines()[i], HasSubstr("\"sequence\":" + std::to_string(i + 1) + ","));
+    }
+    EXPECT_EQ(client->strange(), 0U);
+    const auto account = account_of(*client);
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(account.delivered, 4'002U);
+}
+
+TEST_F(WebSinkTest, ClientsAtTheSamePlaceGetWhatEachAskedFor) {
+    open();
+    std::vector<std::unique_ptr<WebSocketClient>> clients;
+    for (const auto* request : {R"({"mode":"every"})", R"({"mode":"every"})", R"({"mode":"conflate"})",
+                                R"({"mode":"every","subscribe":["MSFT"]})"}) {
+        clients.push_back(connect());
+        clients.back()->send_text(request);
+        ASSERT_EQ(account_of(*clients.back()).published, 0U);  // the request was obeyed
+    }
+    const auto sequences = [](const WebSocketClient& client) {
+        std::vector<std::int64_t> all;
+        for (const auto& line : client.lines()) {
+            if (line.starts_with(R"({"type":"quote")")) all.push_back(number_in(line, "sequence"));
+        }
+        return all;
+    };
+    publish(4);  // 1 and 3 are of AAPL
+    EXPECT_TRUE(run_until([&] {
+        for (auto& client : clients) client->receive();
+        return sequences(*clients[3]).size() == 2;
+    }));
+    sink_->on(feed::Gap{.first = 1, .last = 2}, 5);
+    publish(2);
+    for (auto& client : clients) {
+        const auto account = account_of(*client);
+        EXPECT_TRUE(account.closes());
+        EXPECT_EQ(account.published, 7U);
+        EXPECT_EQ(account.missed, 0U);
+    }
+    EXPECT_THAT(sequences(*clients[0]), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_EQ(clients[0]->lines().size(), clients[1]->lines().size());
+    EXPECT_THAT(sequences(*clients[2]), ElementsAre(3, 4, 5, 6));
+    EXPECT_THAT(sequences(*clients[3]), ElementsAre(2, 4, 6));
+    EXPECT_EQ(account_of(*clients[2]).conflated, 2U);
+    EXPECT_EQ(account_of(*clients[3]).filtered, 3U);
+}
+
 TEST_F(WebSinkTest, AClientThatDoesNotReadIsConflatedAndThenCutOff) {
     open({.backlog = 64});
     auto stuck = connect({}, kSmallBuffer);
