@@ -306,8 +306,14 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
     try {
         const auto segments = describe_segments(options_.folder);
         std::uint64_t total = 0;
-        for (const auto& segment : segments) total += segment.disk_bytes;
+        // The newest with records stays: it holds the numbers with which the next writer continues.
+        std::uint64_t newest = 0;
         for (const auto& segment : segments) {
+            total += segment.disk_bytes;
+            if (segment.state != SegmentState::waiting) newest = segment.file.ordinal;
+        }
+        for (const auto& segment : segments) {
+            if (segment.file.ordinal == newest) break;
             // Damaged since the start: the next writer repairs it or sets it aside.
             if (segment.state != SegmentState::ended && !segment.error.empty()) continue;
             if (segment.state != SegmentState::ended) break;

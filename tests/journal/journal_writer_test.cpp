@@ -242,6 +242,24 @@ TEST_F(JournalWriterTest, RetentionByAgeRemovesWhatIsOlder) {
     EXPECT_EQ(writer.counters().removed_segments.read(), 2U);
 }
 
+TEST_F(JournalWriterTest, NumbersAndPlaceContinueAfterASilenceThatIsLongerThanRetention) {
+    auto options = this->options();
+    options.keep_for = std::chrono::seconds{100};
+    options.roll_after = std::chrono::seconds{10};
+    {
+        JournalWriter writer{options, 0};
+        writer.set_epoch(kEpoch);
+        append(writer, 1, 2 * kQuotesInSegment);
+        writer.step(200'000'000'000);  // ends the segment although no event comes
+        writer.service(200'000'000'000);
+        writer.service(400'000'000'000);
+        EXPECT_EQ(writer.counters().removed_segments.read(), 2U);
+    }
+    JournalWriter next{options, 400'000'000'000};
+    EXPECT_EQ(next.counters().newest_record.read(), 2 * kQuotesInSegment);
+    EXPECT_EQ(next.resume_at(kEpoch), 2 * kQuotesInSegment + 1);
+}
+
 TEST_F(JournalWriterTest, ASyncOnIntervalSaysUpToWhere) {
     auto options = this->options();
     options.sync = Sync::interval;

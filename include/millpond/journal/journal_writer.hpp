@@ -34,7 +34,7 @@ struct WriterOptions {
     std::uint64_t segment_bytes{std::uint64_t{256} * 1024 * 1024};  ///< A multiple of 64 KiB, 1 MiB to 32 GiB.
     std::chrono::nanoseconds roll_after{std::chrono::hours{1}};  ///< A segment of this age is ended; 0: by size only.
     std::uint64_t keep_bytes{0};           ///< The oldest segments go when all take more; 0: they stay.
-    std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go; 0: they stay.
+    std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go, except the newest; 0: they stay.
     Sync sync{Sync::interval};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
     std::uint32_t file_mode{0640};  ///< Permissions of the files that it creates; folders can also be searched.
