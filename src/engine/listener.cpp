@@ -127,7 +127,10 @@ void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     for (;;) {
         auto accepted = accepted_socket(socket_.get());
-        if (!accepted) break;
+        if (!accepted) {
+            if (accepted.error() != 0) pause_accepting(accepted.error(), now);
+            break;
+        }
         counters_.accepted.add();
         const auto& peer = accepted->peer;
         if (!options_.allowed.contains(peer)) {
@@ -142,6 +145,12 @@ void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
         take(std::move(accepted->socket), peer, now);
     }
     io_->wants_timer(slot_, next_deadline_ns());
+}
+
+void Acceptor::Listener::pause_accepting(int error, core::Moment now) {
+    const auto why = std::generic_category().message(error);
+    count_refusal({.reason = RefusalReason::full, .detail = why}, {});
+    pause_.begin(*io_, socket_.get(), *this, now);
 }
 
 void Acceptor::Listener::make_room(const net::SocketAddress& peer, core::Moment now) {
@@ -254,13 +263,14 @@ std::int64_t Acceptor::Listener::on_timer(core::Moment now) {
                   now);
     }
     farewell_.run(now);
+    pause_.run(*io_, socket_.get(), *this, now);
     forget_strangers();
     return next_deadline_ns();
 }
 
 std::int64_t Acceptor::Listener::next_deadline_ns() const noexcept {
     const auto patience = std::chrono::nanoseconds{options_.first_message_timeout}.count();
-    auto next = farewell_.next_deadline_ns();
+    auto next = std::min(farewell_.next_deadline_ns(), pause_.next_deadline_ns());
     for (const auto& stranger : strangers_) {
         if (stranger->connection == nullptr) continue;
         next = std::min(next, stranger->connection->since_ns() + patience);

@@ -11,6 +11,7 @@
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/fix/parser.hpp>
 
+#include "accept_pause.hpp"
 #include "guard_answers.hpp"
 #include "roster.hpp"
 #include "session_host.hpp"
@@ -71,6 +72,7 @@ private:
 
     /// Closes the oldest connections without a Logon if the one of `peer` exceeds a limit.
     void make_room(const net::SocketAddress& peer, core::Moment now);
+    void pause_accepting(int error, core::Moment now);
     void take(core::Descriptor socket, const net::SocketAddress& peer, core::Moment now);
     /// Reads its input. Afterwards the stranger may have found its session, or have ended.
     void look_at(Stranger& stranger, core::Moment now);
@@ -119,6 +121,7 @@ private:
     std::uint64_t asked_{0};  // so many times
     std::shared_ptr<GuardAnswers> answers_{std::make_shared<GuardAnswers>()};
     Farewell farewell_;
+    AcceptPause pause_;
     std::vector<Template> templates_;
     Counters counters_;
     std::string fault_text_;  // of the newest store that could not be opened

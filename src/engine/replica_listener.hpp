@@ -13,6 +13,7 @@
 #include <millpond/engine/replica_server.hpp>
 #include <millpond/fix/file_store.hpp>
 
+#include "accept_pause.hpp"
 #include "connection.hpp"
 #include "farewell.hpp"
 #include "input_buffer.hpp"
@@ -84,6 +85,7 @@ private:
     std::uint16_t port_{0};
     std::size_t slot_{0};
     Farewell farewell_;
+    AcceptPause pause_;
     StoreKeeper keeper_;
     std::vector<std::unique_ptr<Guest>> guests_;
     std::array<core::Tally, static_cast<std::size_t>(ReplicaRefusal::protocol) + 1> refusals_;

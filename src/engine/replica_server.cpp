@@ -219,7 +219,12 @@ std::expected<std::uint64_t, std::string> ReplicaServer::Listener::promote(std::
 
 void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
-    while (auto accepted = accepted_socket(socket_.get())) {
+    for (;;) {
+        auto accepted = accepted_socket(socket_.get());
+        if (!accepted) {
+            if (accepted.error() != 0) pause_.begin(*io_, socket_.get(), *this, now);
+            break;
+        }
         if (!options_.allowed.contains(accepted->peer)) {
             count(ReplicaRefusal::not_allowed, accepted->peer, {}, {});
             continue;
@@ -437,11 +442,12 @@ std::int64_t ReplicaServer::Listener::on_timer(core::Moment now) {
     }
     forget_parted();
     farewell_.run(now);
+    pause_.run(*io_, socket_.get(), *this, now);
     return next_deadline_ns();
 }
 
 std::int64_t ReplicaServer::Listener::next_deadline_ns() const noexcept {
-    auto next = farewell_.next_deadline_ns();
+    auto next = std::min(farewell_.next_deadline_ns(), pause_.next_deadline_ns());
     for (const auto& guest : guests_) next = std::min(next, guest->heard_ns + options_.silence.count());
     return next;
 }

@@ -67,12 +67,15 @@ ListeningSocket listening_socket(const std::string& address, std::uint16_t port)
     return {std::move(socket), net::SocketAddress::from_kernel(kernel).port()};
 }
 
-std::optional<AcceptedSocket> accepted_socket(int listening) noexcept {
+std::expected<AcceptedSocket, int> accepted_socket(int listening) noexcept {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     core::Descriptor socket{
         ::accept4(listening, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-    if (!socket) return std::nullopt;
+    if (!socket) {
+        const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+        return std::unexpected(none ? 0 : errno);
+    }
     return AcceptedSocket{std::move(socket), net::SocketAddress::from_kernel(address)};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <expected>
 #include <string>
 
 #include <millpond/core/descriptor.hpp>
@@ -26,8 +26,8 @@ struct AcceptedSocket {
     core::Descriptor socket;
     net::SocketAddress peer;
 };
-/// The next connection; nothing if there is none.
-[[nodiscard]] std::optional<AcceptedSocket> accepted_socket(int listening) noexcept;
+/// The next connection; otherwise 0 if there is none, or the errno that prevents it.
+[[nodiscard]] std::expected<AcceptedSocket, int> accepted_socket(int listening) noexcept;
 
 /// Sends each write at once (TCP_NODELAY).
 void send_at_once(int socket) noexcept;

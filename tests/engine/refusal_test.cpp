@@ -12,6 +12,7 @@
 #include "tests/engine/engine_pair.hpp"
 #include "tests/engine/fix_text.hpp"
 #include "tests/engine/raw_client.hpp"
+#include "tests/support/descriptor_limit.hpp"
 #include "tests/support/stepped_clock.hpp"
 
 namespace millpond::engine {
@@ -70,6 +71,23 @@ protected:
     Desk house_;
     IoThread io_;
 };
+
+TEST_F(RefusalTest, WithoutDescriptorsTheThreadDoesNotSpinAndThePeerLogsOnLater) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "UBSan's vptr check needs a descriptor";
+#endif
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    add(acceptor);
+    RawClient client{acceptor.port()};
+    {
+        const test::NoMoreDescriptors none;
+        for (int round = 0; round < 500; ++round) io_.poll(std::chrono::milliseconds{0});
+    }
+    ASSERT_FALSE(watching_.said.empty());
+    EXPECT_LT(watching_.said.size(), 500U);
+    EXPECT_EQ(watching_.said[0], "too many connections|0|Too many open files");
+    EXPECT_TRUE(logs_on(client, "A"));
+}
 
 TEST_F(RefusalTest, AnAcceptorNamesPeerFieldAndReasonOnceForEachConnection) {
     Acceptor acceptor{io_, {.first_message_bytes = 512, .observer = &watching_}};

@@ -29,6 +29,23 @@ inline std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(list), end(list))) - 1;  // without the list's own
 }
 
+/// While it lives, no descriptor can be opened.
+class NoMoreDescriptors {
+public:
+    NoMoreDescriptors() {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        auto limit = before_;
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    ~NoMoreDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+    NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+    NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+
+private:
+    rlimit before_{};
+};
+
 /// Makes something with a limit on descriptors that rises one by one, until it succeeds or `most` is reached. Returns
 /// how many attempts failed, or -1 when one of them left a descriptor open.
 template <class Make>

@@ -28,6 +28,8 @@ namespace {
 constexpr std::int64_t kLookEveryNs = 10'000'000;
 /// Accepted at a time, so that clients that connect in a loop do not delay lines.
 constexpr int kMostAccepted = 64;
+/// Pause after a failed accept, most likely for lack of descriptors.
+constexpr std::int64_t kAcceptPauseNs = 100'000'000;
 /// Maximum number of unauthenticated clients; beyond it the oldest is closed.
 constexpr std::size_t kMostApplicants = 64;
 
@@ -62,10 +64,23 @@ void TcpSink::accept_all(std::int64_t now_ns) {
             say_(service::Severity::warning, options_.name + ".accept",
                  fmt::format("tcp sink '{}': cannot accept: {}", options_.name,
                              std::generic_category().message(accepted.error)));
+            pause_accepting(now_ns);
         }
         return;
     }
     client_waits_ = true;  // perhaps: the lines go out first
+}
+
+void TcpSink::pause_accepting(std::int64_t now_ns) {
+    watch_listener(0);
+    accepts_again_ns_ = now_ns + kAcceptPauseNs;
+}
+
+void TcpSink::watch_listener(std::uint32_t events) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = nullptr;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.descriptor(), &event);
 }
 
 void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
@@ -148,6 +163,10 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     called_ = false;
     served_ns_ = monotonic_ns;
     served_ = log().end();
+    if (accepts_again_ns_ != 0 && monotonic_ns >= accepts_again_ns_) {
+        accepts_again_ns_ = 0;
+        watch_listener(EPOLLIN);
+    }
     if (std::exchange(client_waits_, false)) accept_all(monotonic_ns);
     look_at_applicants(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {

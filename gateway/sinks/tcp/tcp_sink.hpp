@@ -40,6 +40,9 @@ public:
 
 private:
     void accept_all(std::int64_t now_ns);
+    /// Stops watching the listening socket for a while: it stays readable, and the sink would spin.
+    void pause_accepting(std::int64_t now_ns);
+    void watch_listener(std::uint32_t events) const;
     void take(Listener::Accepted accepted, std::int64_t now_ns);
     void look_at_applicants(std::int64_t now_ns);
     void admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns);
@@ -56,9 +59,10 @@ private:
     Listener listener_;
     core::Descriptor epoll_;
     bool client_waits_{false};
-    bool called_{false};         // an event of a client's socket is pending
-    std::int64_t served_ns_{0};  // when all clients were last served
-    std::uint64_t served_{0};    // up to which line
+    std::int64_t accepts_again_ns_{0};  // 0: the listening socket is watched
+    bool called_{false};                // an event of a client's socket is pending
+    std::int64_t served_ns_{0};         // when all clients were last served
+    std::uint64_t served_{0};           // up to which line
     json_lines::Counters counters_;
     Shared shared_;
     std::vector<std::unique_ptr<Applicant>> applicants_;  // the oldest first

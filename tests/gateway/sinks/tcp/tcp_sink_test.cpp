@@ -21,6 +21,7 @@
 
 #include "tests/gateway/json_lines/line_sink_fixture.hpp"
 #include "tests/gateway/sinks/events.hpp"
+#include "tests/support/descriptor_limit.hpp"
 #include "tests/support/line_client.hpp"
 
 namespace millpond::gateway::tcp {
@@ -443,6 +444,26 @@ TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {
     auto fourth = connect();
     publish(1);
     EXPECT_TRUE(run_until_lines(fourth, 1));
+}
+
+TEST_F(TcpSinkTest, WithoutDescriptorsItWaitsAndTheClientGetsInLater) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "UBSan's vptr check needs a descriptor";
+#endif
+    open();
+    LineClient client{sink_->address().port()};
+    const auto now = core::monotonic_nanos();
+    {
+        const millpond::test::NoMoreDescriptors none;
+        for (int round = 0; round < 50; ++round) {
+            sink_->wait(std::chrono::milliseconds{1});
+            sink_->step(now);
+        }
+    }
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("cannot accept: Too many open files")));
+    ASSERT_TRUE(run_until([&] { return sink_->counters().accepted.read() == 1; }));
+    publish(1);
+    EXPECT_TRUE(run_until_lines(client, 1));
 }
 
 TEST_F(TcpSinkTest, AThousandClientsEachGetEveryEvent) {
