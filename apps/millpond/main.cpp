@@ -101,6 +101,7 @@ void fill_standard_descriptors() {
 int main(int argc, char** argv) {
     fill_standard_descriptors();
     std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, and does not end a gateway
+    std::signal(SIGXFSZ, SIG_IGN);  // nor does a file at the limit of RLIMIT_FSIZE: it is as a full disk
     millpond::app::Arguments program{"millpond", "Market-data gateway and FIX engine."};
     const auto [version, commit] = millpond::service::build_info();
     program.version(fmt::format("millpond {} ({})", version, commit));

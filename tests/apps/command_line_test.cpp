@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,17 @@ TEST(CommandLine, HelpAndVersionThatCannotBeWrittenAreAFailure) {
             EXPECT_THAT(outcome.err, StartsWith("millpond: cannot write to standard output: "));
         }
     }
+}
+
+TEST(CommandLine, AFileAtTheLimitOfItsSizeIsAFailedWrite) {
+    const auto file = std::filesystem::temp_directory_path() / fmt::format("millpond-limit-{}.itch", getpid());
+    Program shell{"/bin/sh",
+                  {"-c", "ulimit -f 8; exec " MILLPOND_PROGRAM " generate --format itch --count 10000 --quiet --out " +
+                             file.string()}};
+    const auto outcome = shell.wait();
+    std::filesystem::remove(file);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("File too large"));
 }
 
 TEST(CommandLine, HelpOfASubcommandHasAnExample) {
