@@ -222,7 +222,9 @@ private:
         const bool has_tls = tls_certificate("ServerCertificateFile", "ServerCertificateKeyFile", own.tls) != nullptr;
         const auto* authorities = tls_authorities(own.tls);
         const auto* ssl = reader_.take("SocketUseSSL");
-        if (const auto* asks = ssl != nullptr && reader_.yes(*ssl) ? ssl : authorities; asks != nullptr && !has_tls) {
+        const auto* asks = ssl != nullptr && reader_.yes(*ssl) ? ssl : authorities;
+        if (asks == nullptr) asks = section_.find("ServerCertificateKeyFile");
+        if (asks != nullptr && !has_tls) {
             reader_.leave_out(
                 *asks,
                 "the [[acceptor]] has no certificate, so it would listen WITHOUT TLS: set tls_certificate and "

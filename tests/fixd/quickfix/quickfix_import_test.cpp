@@ -185,6 +185,8 @@ TEST(QuickfixImport, AnAcceptorsTlsIsConvertedOrListed) {
     EXPECT_THAT(left_out_of(acceptor + "ServerCertificateFile=c.pem\n"), IsEmpty());
     EXPECT_THAT(left_out_of(acceptor_with("CertificationAuthoritiesFile=ca.pem\n")),
                 ElementsAre("7 CertificationAuthoritiesFile"));
+    EXPECT_THAT(left_out_of(acceptor_with("ServerCertificateKeyFile=k.pem\n")),
+                ElementsAre("7 ServerCertificateKeyFile"));
 }
 
 TEST(QuickfixImport, ClientCertificatesAreRequiredWhereQuickFixRequiresThem) {
