@@ -131,17 +131,22 @@ TEST(BlockPoolStress, ThreadsThatComeAndGoAndShareACacheLoseNothing) {
     EXPECT_EQ(pool.audit(), "");
 }
 
-TEST(BlockPoolStress, AStrictPoolStopsExactlyAtItsCapacity) {
+TEST(BlockPoolStress, AStrictPoolStopsExactlyAtItsCapacityAlsoForThreadsWithoutACache) {
     constexpr std::int64_t kCapacity = 40;
-    PreemptedPool pool(64, kCapacity, {.capacity_policy = Capacity::strict, .magazine_blocks = 4, .max_caches = 4});
-    Traffic traffic(pool, 64);
-    traffic.run(pairs_to_run() / 20, 1);
-    EXPECT_EQ(traffic.doubly_owned(), 0U);
-    EXPECT_GT(traffic.refused(), 0U);
-    EXPECT_LE(traffic.most_out(), kCapacity);
-    EXPECT_EQ(pool.stats().refused, traffic.refused());
-    EXPECT_EQ(pool.stats().high_water, static_cast<std::uint64_t>(kCapacity));
-    EXPECT_EQ(pool.audit(), "");
+    for (const std::uint32_t caches : {4U, 2U, 1U}) {
+        PreemptedPool pool(64, kCapacity,
+                           {.capacity_policy = Capacity::strict, .magazine_blocks = 4, .max_caches = caches});
+        Traffic traffic(pool, 64);
+        traffic.run(pairs_to_run() / 20, 2);
+        EXPECT_EQ(traffic.doubly_owned(), 0U) << caches;
+        EXPECT_GT(traffic.refused(), 0U) << caches;
+        EXPECT_LE(traffic.most_out(), kCapacity) << caches;
+        EXPECT_EQ(pool.stats().refused, traffic.refused()) << caches;
+        EXPECT_EQ(pool.stats().high_water, static_cast<std::uint64_t>(kCapacity)) << caches;
+        EXPECT_EQ(pool.stats().in_use, 0U) << caches;
+        EXPECT_EQ(pool.stats().uncached != 0, caches != 4U) << caches;
+        EXPECT_EQ(pool.audit(), "") << caches;
+    }
 }
 
 TEST(BlockPoolStress, AStrictPoolNeverRefusesBelowItsCapacityWhileThreadsComeAndGo) {
