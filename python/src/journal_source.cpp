@@ -93,20 +93,24 @@ private:
         }
         if (id >= kMostInstruments) return false;
         if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, feed::kNoInstrument);
-        auto& number = numbers_[id];
-        if (number == feed::kNoInstrument) number = number_of(id);
+        auto number = numbers_[id];
+        if (number == feed::kNoInstrument) {
+            number = number_of(id);
+            // A name that is damaged in one segment is whole in the next.
+            if (reader_->instrument(id) != nullptr) numbers_[id] = number;
+        }
         id = number;
         return filter_.wants(number, [&] { return names_[number].symbol.view(); });
     }
     feed::InstrumentId number_of(feed::InstrumentId id) {
         const auto* named = reader_->instrument(id);
-        if (named == nullptr) ++unnamed_;
         // As replay calls an instrument whose name is damaged.
         const auto instrument =
             named != nullptr ? *named : market::Instrument{{}, feed::Symbol{"#" + std::to_string(id)}};
         const auto key = std::string{instrument.venue.view()} + '\0' + std::string{instrument.symbol.view()};
         const auto [place, added] = by_name_.try_emplace(key, static_cast<feed::InstrumentId>(names_.size()));
         if (added) names_.push_back(instrument);
+        if (added && named == nullptr) ++unnamed_;
         return place->second;
     }
 

@@ -459,6 +459,38 @@ def test_scans_leak_neither_memory_nor_descriptors(kind: str, tmp_path: Path) ->
     assert end - begin < 64 << 10
 
 
+def test_a_name_that_is_damaged_in_one_segment_is_that_of_the_next(
+    program: str, ring_name: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "journal"
+    gateway = Gateway(program, ring_name, "--journal", f"folder={folder},segment_bytes=1MiB")
+    try:
+        to = f"127.0.0.1:{gateway.feed_port}"
+        subprocess.run(
+            [program, "generate", "--to", to, "--symbols", "2", "--count", "25000", "--rate", "50000", "--quiet"],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    finally:
+        gateway.close()
+    whole = millpond.scan(folder)
+    rows = whole.to_numpy()
+    name = str(whole.symbols_of(rows)[-1])
+    segments = sorted(folder.glob("*.mpj"))
+    assert len(segments) > 2
+    count = int((whole.symbols_of(rows) == name).sum())
+    first = int((millpond.scan(segments[0], symbols=[name]).to_numpy()["number"]).size)
+    damaged = bytearray(segments[0].read_bytes())
+    damaged[damaged.index(name.encode() + b"\0")] ^= 1
+    segments[0].write_bytes(damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", millpond.MillpondWarning)
+        after = millpond.scan(folder)
+        symbols = after.symbols_of(after.to_numpy())
+        assert int((symbols == name).sum()) == count - first
+        assert len(millpond.scan(folder, symbols=[name]).to_numpy()) == count - first
+
+
 def test_a_journal_holds_what_the_ring_brought(program: str, ring_name: str, tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     gateway = Gateway(program, ring_name, "--journal", f"folder={folder},segment_bytes=1MiB")

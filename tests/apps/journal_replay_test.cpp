@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,6 +23,7 @@
 #include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_writer.hpp>
+#include <millpond/journal/segment_reader.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
@@ -343,6 +346,43 @@ TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsRepla
     const auto published = run({"replay", folder_, "--ring", unique_ring("damaged"), "--speed", "max", "--quiet"});
     EXPECT_EQ(published.exit_code, 3);
     EXPECT_THAT(published.err, HasSubstr(damaged.filename().string()));
+}
+
+TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
+    write(30'000);
+    const auto files = journal::list_segments(folder_);
+    ASSERT_GT(files.size(), 2U);
+    const auto lines_of = [&](const std::string& text, const std::string& symbol) {
+        std::size_t lines = 0;
+        for (auto at = text.find(symbol); at != std::string::npos; at = text.find(symbol, at + 1)) ++lines;
+        return lines;
+    };
+    const auto cat = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"journal", "cat", folder_, "--format", "csv"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run(arguments).out;
+    };
+    const auto all = lines_of(cat({}), ",SYM1,");
+    const auto next = journal::SegmentReader{files[1].path}.identity().first_record;
+    const auto named = lines_of(cat({"--from", std::to_string(next)}), ",SYM1,");
+    EXPECT_GT(named, 1'000U);
+    std::ifstream in{files[0].path, std::ios::binary};
+    std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+    const auto name = bytes.find("SYM1");
+    ASSERT_NE(name, std::string::npos);
+    std::fstream{files[0].path, std::ios::in | std::ios::out | std::ios::binary}.seekp(
+        static_cast<std::streamoff>(name))
+        << "?";
+    const auto damaged = cat({});
+    EXPECT_EQ(lines_of(damaged, ",SYM1,"), named);
+    EXPECT_EQ(lines_of(damaged, ",#1,"), all - named);
+    EXPECT_EQ(lines_of(cat({"--symbol", "SYM1"}), ",SYM1,"), named);
+    const auto ring = unique_ring("named");
+    Program replay{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max", "--quiet"}};
+    ASSERT_TRUE(replay.says("waiting for 1 readers"));
+    Program tail{{"tail", "--ring", ring, "--symbol", "SYM1", "--format", "csv"}};
+    EXPECT_EQ(replay.wait().exit_code, 3);
+    EXPECT_EQ(lines_of(tail.wait().out, ",SYM1,"), named);
 }
 
 TEST_F(JournalReplay, DatagramsAreDueAtTheRecordedDistancesAndTimesChooseAPart) {

@@ -100,26 +100,37 @@ public:
 private:
     static constexpr std::size_t kRound = 1'024;
 
-    /// Also updates names: in a new epoch the ids belong to other instruments.
+    /// Also updates names: in a new epoch the ids belong to other instruments, and a name that is damaged in one
+    /// segment is whole in the next.
     bool wants(feed::InstrumentId id) {
         if (reader_.current().epoch != epoch_) {
             epoch_ = reader_.current().epoch;
             lines_.forget_names();
             is_wanted_.clear();
+            is_named_.clear();
         }
         if (id == feed::kNoInstrument) return true;
         while (lines_.named() <= id) {
-            const auto* instrument = reader_.instrument(static_cast<feed::InstrumentId>(lines_.named()));
-            const auto symbol =
-                instrument == nullptr ? feed::Symbol{fmt::format("#{}", lines_.named())} : instrument->symbol;
-            lines_.name(symbol);
-            is_wanted_.push_back(wanted_.empty() || wanted_.contains(symbol.view()));
+            const feed::Symbol number{fmt::format("#{}", lines_.named())};
+            lines_.name(number);
+            is_wanted_.push_back(is_wanted(number));
+            is_named_.push_back(false);
+        }
+        if (is_named_[id]) return is_wanted_[id];
+        if (const auto* instrument = reader_.instrument(id)) {
+            lines_.rename(id, instrument->symbol);
+            is_wanted_[id] = is_wanted(instrument->symbol);
+            is_named_[id] = true;
         }
         return is_wanted_[id];
+    }
+    [[nodiscard]] bool is_wanted(const feed::Symbol& symbol) const {
+        return wanted_.empty() || wanted_.contains(symbol.view());
     }
 
     std::set<std::string, std::less<>> wanted_;
     std::vector<bool> is_wanted_;
+    std::vector<bool> is_named_;  // otherwise by number so far
     std::uint64_t count_;
     std::optional<std::int64_t> until_;
     LineFormat format_;

@@ -65,6 +65,10 @@ void EventLines::name(const feed::Symbol& symbol) {
     names_.push_back({symbol, feed::JsonSymbol{symbol}, feed::CsvSymbol{symbol}});
 }
 
+void EventLines::rename(feed::InstrumentId id, const feed::Symbol& symbol) {
+    names_[id] = {symbol, feed::JsonSymbol{symbol}, feed::CsvSymbol{symbol}};
+}
+
 std::string_view EventLines::symbol_of(feed::InstrumentId id) const noexcept {
     return id == feed::kNoInstrument ? std::string_view{"(all)"} : names_[id].symbol.view();
 }

@@ -33,6 +33,8 @@ public:
 
     /// Instruments are named in the order of their ids.
     void name(const feed::Symbol& symbol);
+    /// Of one that has a name.
+    void rename(feed::InstrumentId id, const feed::Symbol& symbol);
     /// From here on ids belong to other instruments.
     void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }

@@ -204,15 +204,15 @@ private:
 
     [[nodiscard]] feed::InstrumentId id_here(feed::InstrumentId recorded) {
         if (recorded >= ids_.size()) ids_.resize(recorded + std::size_t{1}, feed::kNoInstrument);
-        auto& id = ids_[recorded];
-        if (id != feed::kNoInstrument) return id;
+        if (ids_[recorded] != feed::kNoInstrument) return ids_[recorded];
         const auto* name = reader_.instrument(recorded);
         const auto unnamed = market::Instrument{{}, feed::Symbol{fmt::format("#{}", recorded)}};
         const auto& known = name != nullptr ? *name : unnamed;
-        id = instruments_.find_or_add(known.venue, known.symbol);
+        const auto id = instruments_.find_or_add(known.venue, known.symbol);
         // The ring refuses and counts ids beyond the board, which have no names.
         if (id == feed::kNoInstrument) return writer_.max_instruments();
         writer_.name(id, known.venue, known.symbol);
+        if (name != nullptr) ids_[recorded] = id;  // a damaged name is whole in the next segment
         return id;
     }
 

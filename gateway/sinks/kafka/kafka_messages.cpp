@@ -17,12 +17,13 @@ const KafkaSink::Instrument& KafkaSink::instrument_of(feed::InstrumentId id) {
     }
     if (id >= instruments_.size()) instruments_.resize(std::size_t{id} + 1);
     auto& instrument = instruments_[id];
-    if (!instrument) {
+    if (!instrument || !instrument->is_named) {
         const auto* known = reader_.instrument(id);
-        // A damaged name is the only one that is missing.
+        // A damaged name is the only one that is missing, and whole in the next segment.
         const auto venue = known != nullptr ? known->venue : feed::Venue{};
         const auto symbol = known != nullptr ? known->symbol : feed::Symbol{fmt::format("#{}", id)};
-        instrument = Instrument{.key = std::string{symbol.view()},
+        instrument = Instrument{.is_named = known != nullptr,
+                                .key = std::string{symbol.view()},
                                 .symbol = feed::JsonSymbol{symbol},
                                 .topic = producer_->topic(topic_.name(venue, symbol))};
     }

@@ -73,6 +73,7 @@ private:
         bool delivered{false};
     };
     struct Instrument {
+        bool is_named;  // otherwise by number, until a segment has its name
         std::string key;
         feed::JsonSymbol symbol;
         Producer::Topic topic;
