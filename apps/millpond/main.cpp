@@ -9,6 +9,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -29,22 +30,38 @@ using millpond::to_stderr;
 constexpr int kFailed = 1;
 constexpr int kMisused = 2;
 
+/// A message that may quote a setting or a file name: control characters must reach neither the terminal nor the lines
+/// of a log.
+std::string in_one_line(std::string_view text) {
+    std::string line;
+    for (const char c : text) {
+        if (c == '\n') {
+            line += "\\n";
+        } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+            line += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+        } else {
+            line += c;
+        }
+    }
+    return line;
+}
+
 int run_chosen(const std::vector<millpond::app::Command>& commands) {
     try {
         for (const auto& command : commands) {
             if (command.options->parsed()) return command.run();
         }
     } catch (const millpond::app::UsageError& error) {
-        to_stderr("millpond: {}\n", error.what());
+        to_stderr("millpond: {}\n", in_one_line(error.what()));
         return kMisused;
     } catch (const std::filesystem::filesystem_error& error) {
-        to_stderr("millpond: {}: {}\n", error.path1().string(), error.code().message());
+        to_stderr("millpond: {}: {}\n", in_one_line(error.path1().string()), error.code().message());
         return kFailed;
     } catch (const std::bad_alloc&) {
         to_stderr("millpond: out of memory\n");
         return kFailed;
     } catch (const std::exception& error) {
-        to_stderr("millpond: {}\n", error.what());
+        to_stderr("millpond: {}\n", in_one_line(error.what()));
         return kFailed;
     }
     return kMisused;

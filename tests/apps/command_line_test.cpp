@@ -135,6 +135,15 @@ TEST(CommandLine, AFileAtTheLimitOfItsSizeIsAFailedWrite) {
     EXPECT_THAT(outcome.err, HasSubstr("File too large"));
 }
 
+TEST(CommandLine, AnErrorIsOneLineWithoutControlCharactersWhateverItQuotes) {
+    const test::ScratchFile file{"millpond_control.toml", "[[csv]]\npath = 'x'\npoll = \"a\\n\\u001b[2Jb\"\n"};
+    const auto outcome = run({"config", "check", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("found 'a\\n\\x1b[2Jb'\n"));
+    const auto missing = run({"config", "check", "no\nfile"});
+    EXPECT_THAT(missing.err, StartsWith("millpond: no\\nfile: "));
+}
+
 TEST(CommandLine, HelpOfASubcommandHasAnExample) {
     const auto outcome = run({"config", "check", "--help"});
     EXPECT_EQ(outcome.exit_code, 0);
