@@ -22,7 +22,8 @@ Read = Callable[["float | None"], Batch]
 class Batches:
     """`for batch in ...` and `async for batch in ...`. After a timeout the batch is empty.
 
-    A task that is cancelled loses no rows: the reader's next batch has them. One task or thread at a time.
+    A task that is cancelled loses no rows: the reader's next batch has them, as many as the `max_rows` of the cancelled
+    iteration allowed. One task or thread at a time.
     """
 
     def __init__(self, reads: Reads, read: Read, timeout: float | None) -> None:
