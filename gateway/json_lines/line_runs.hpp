@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "gateway/json_lines/line_log.hpp"
 #include "gateway/json_lines/standing.hpp"
