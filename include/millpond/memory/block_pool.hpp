@@ -98,8 +98,9 @@ private:
     [[gnu::noinline]] static void release_slowly(BlockCache& cache, std::byte* block) noexcept;
     [[gnu::noinline]] static void release_exchanging(BlockCache& cache, std::byte* block) noexcept;
     template <class Element>
-    [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept;
-    void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
+    [[nodiscard, gnu::always_inline]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks,
+                                                              Place place) noexcept;
+    [[gnu::always_inline]] void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
     /// From several magazines, or where each operation goes the long way.
     template <class Element>
     [[nodiscard, gnu::noinline]] bool acquire_batches(BlockCache& cache, std::span<Element*> blocks,

@@ -1,105 +1,17 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
-#include <limits>
 
 #include <millpond/core/cache_line.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/memory/detail/block_grid.hpp>
 #include <millpond/memory/detail/credits.hpp>
 #include <millpond/memory/detail/pool_layout.hpp>
 
 namespace millpond::memory::detail {
-
-/// Maps pointers of a pool to block numbers and back.
-///
-/// Source: exact division by multiplication with the inverse modulo 2^64: Granlund and Montgomery 1994, section 9.
-class BlockGrid {
-public:
-    using Block = std::byte*;
-
-    BlockGrid() noexcept = default;
-    BlockGrid(std::byte* first_block, std::size_t stride_bytes, std::uint32_t blocks) noexcept
-        : first_(first_block),
-          count_and_shift_((std::uint64_t{blocks} << kShiftBits) |
-                           static_cast<std::uint64_t>(std::countr_zero(stride_bytes))),
-          stride_(stride_bytes) {
-        const auto odd = stride_ >> shift();
-        // Newton's iteration doubles the right bits: odd * odd == 1 modulo 8 gives 3, then 6, 12, 24, 48, 96.
-        inverse_ = odd;
-        for (int i = 0; i < 5; ++i) inverse_ *= 2 - odd * inverse_;
-    }
-
-    [[nodiscard]] Block block(std::uint32_t index) const noexcept { return first_ + index * stride_; }
-    [[nodiscard]] std::uint64_t count() const noexcept { return count_and_shift_ >> kShiftBits; }
-
-    /// The index of the block at `pointer`; count() or more for every pointer that is not to a block.
-    [[nodiscard]] std::uint64_t index_of(const void* pointer) const noexcept {
-        return std::rotr(distance_to(pointer) * inverse_, static_cast<int>(shift()));
-    }
-    [[nodiscard]] bool holds(const void* pointer) const noexcept { return index_of(pointer) < count(); }
-
-    /// Copies `count` pointers. False if one was not to a block.
-    [[nodiscard]] bool copy(Block* __restrict to, void* const* __restrict from, std::size_t count) const noexcept;
-
-private:
-    static constexpr std::uint32_t kShiftBits = 6;
-
-    [[nodiscard]] std::uint64_t shift() const noexcept { return count_and_shift_ % (1U << kShiftBits); }
-    [[nodiscard]] std::uint64_t distance_to(const void* pointer) const noexcept {
-        return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(first_);
-    }
-
-    std::byte* first_{nullptr};
-    std::uint64_t inverse_{1};          // Of the stride's odd part, modulo 2^64.
-    std::uint64_t count_and_shift_{0};  // The stride is its odd part times 2^shift.
-    std::uint64_t stride_{1};
-};
-
-inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, std::size_t count) const noexcept {
-    constexpr std::size_t kLanes = 4;
-    if (count < 2 * kLanes || this->count() * stride_ > std::numeric_limits<std::uint32_t>::max()) {
-        std::uint64_t highest = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            highest = std::max(highest, index_of(from[i]));
-            to[i] = static_cast<Block>(from[i]);
-        }
-        return highest < this->count();
-    }
-    // The same division modulo 2^32, which loses no bit of a distance: more of them fit into a register. Of each
-    // product only the half of the low half of a distance is used.
-    using Distances [[gnu::vector_size(kLanes * sizeof(std::uint64_t))]] = std::uint64_t;
-    using Halves [[gnu::vector_size(sizeof(Distances))]] = std::uint32_t;
-    const auto first = Distances{} + reinterpret_cast<std::uintptr_t>(first_);
-    const auto inverse = Halves{} + static_cast<std::uint32_t>(inverse_);
-    Distances bits{};
-    Halves highest{};
-    const auto copy_lanes = [&](std::size_t at) {
-        Distances pointers;
-        std::memcpy(&pointers, static_cast<const void*>(from + at), sizeof pointers);
-        std::memcpy(static_cast<void*>(to + at), &pointers, sizeof pointers);
-        const Distances distances = pointers - first;
-        bits |= distances;
-        const auto products = reinterpret_cast<Halves>(distances) * inverse;
-        highest = products > highest ? products : highest;
-    };
-    for (std::size_t at = 0; at + 2 * kLanes < count; at += 2 * kLanes) {
-        copy_lanes(at);
-        copy_lanes(at + kLanes);
-    }
-    copy_lanes(count - 2 * kLanes);  // These may already have been copied.
-    copy_lanes(count - kLanes);
-    constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 1;
-    const auto all = bits[0] | bits[1] | bits[2] | bits[3];
-    const auto most = std::max({highest[kLow], highest[kLow + 2], highest[kLow + 4], highest[kLow + 6]});
-    const auto excess = (all >> 32) | (all & ((std::uint64_t{1} << shift()) - 1));
-    return excess == 0 && (most >> shift()) < this->count();
-}
 
 /// One thread's blocks: a magazine that it pops from and pushes to, and a spare one, which is full or empty.
 ///

@@ -81,7 +81,7 @@ bool BasicBlockPool<Policy>::acquire_batch_as(std::span<Element*> blocks, Place 
     if (auto* const cache = cache_of_this_thread()) return acquire_batch_with(*cache, blocks, place);
     const std::lock_guard lock(mutex_);
     uncached_.add();
-    return acquire_batch_with(shared_cache(), blocks, place);
+    return acquire_batches(shared_cache(), blocks, place);
 }
 
 template <class Policy>
@@ -89,7 +89,7 @@ void BasicBlockPool<Policy>::release_batch(std::span<void* const> blocks) noexce
     if (auto* const cache = cache_of_this_thread()) return release_batch_with(*cache, blocks);
     const std::lock_guard lock(mutex_);
     uncached_.add();
-    release_batch_with(shared_cache(), blocks);
+    release_batches(shared_cache(), blocks);
 }
 
 template <class Policy>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
 #include <millpond/memory/block_pool.hpp>
+#include <millpond/memory/detail/block_grid.hpp>
 
 // Bodies of BasicBlockPool that run for every block.
 namespace millpond::memory {
@@ -99,12 +99,13 @@ void BasicBlockPool<Policy>::put(BlockCache& cache, std::byte* block) noexcept {
 
 template <class Policy>
 template <class Element>
-bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
+inline bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks,
+                                                       Place place) noexcept {
     // An empty batch, which may be at null, also takes the other branch: 0 - 1 is above every level.
     if (Policy::kChecked || cache.long_way || blocks.size() - 1 >= cache.level())
         return acquire_batches(cache, blocks, place);
     auto* const from = cache.position() - blocks.size();
-    std::memcpy(static_cast<void*>(blocks.data()), static_cast<const void*>(from), blocks.size_bytes());
+    detail::copy_pointers(static_cast<void*>(blocks.data()), from, blocks.size(), [](const auto&) {});
     cache.set_position(from);
     return true;
 }
@@ -138,7 +139,7 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         }
         const auto round = std::min(blocks.size() - done, cache.level());
         auto* const from = cache.position() - round;
-        std::memcpy(static_cast<void*>(&blocks[done]), static_cast<const void*>(from), round * sizeof *from);
+        detail::copy_pointers(static_cast<void*>(&blocks[done]), from, round, [](const auto&) {});
         if (done + round < blocks.size()) {
             cache.move_to(from, 0, round);  // They count as lent once all are taken.
         } else {
