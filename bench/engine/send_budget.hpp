@@ -204,7 +204,7 @@ inline Finding raw_budget(std::size_t count, std::int64_t pace_ns) {
     return {.answer = path.written(), .latencies = std::move(whole)};
 }
 
-inline constexpr auto kRawSend = "limit: raw sockets, handed over by a counter";
+inline constexpr auto kRawSend = "reference: raw sockets, handed over by a counter";
 
 inline std::vector<Contender> budget_contenders(std::size_t count, std::int64_t pace_ns) {
     std::vector<Contender> list{{kRawSend, [count, pace_ns] { return raw_budget(count, pace_ns); }}};
