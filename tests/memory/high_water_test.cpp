@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <millpond/core/idle.hpp>
 #include <millpond/memory/block_pool.hpp>
 
 namespace millpond::memory {
@@ -85,6 +88,32 @@ TEST(HighWater, MoreThanTheCapacityIsReportedWhenItWasInUse) {
     ASSERT_GT(all.size(), 100U);
     EXPECT_EQ(pool.stats().high_water, all.size());
     give_back(pool, all);
+}
+
+TEST(HighWater, ABlockThatMovesBetweenCachesWhileTheyAreAddedUpCountsOnce) {
+    constexpr std::uint32_t kCaches = 1'000;
+    BlockPool pool(64, 1, {.capacity_policy = Capacity::elastic, .magazine_blocks = 1, .max_caches = kCaches});
+    BlockPool::Cache first(pool);
+    std::vector<std::unique_ptr<BlockPool::Cache>> between(kCaches - 2);
+    for (auto& cache : between) cache = std::make_unique<BlockPool::Cache>(pool);
+    BlockPool::Cache last(pool);
+    std::atomic<bool> stop{false};
+    std::thread mover([&] {
+        while (!stop.load(std::memory_order_relaxed)) {
+            for (auto* const cache : {&first, &last}) {
+                void* const block = cache->try_acquire();
+                for (int i = 0; i < 100; ++i) core::cpu_relax();
+                cache->release(block);
+            }
+        }
+    });
+    std::uint64_t most = 0;
+    for (int i = 0; i < 1'000; ++i) most = std::max(most, pool.stats().in_use);
+    stop.store(true);
+    mover.join();
+    EXPECT_LE(most, 1U);
+    EXPECT_LE(pool.stats().high_water, 1U);
+    EXPECT_EQ(pool.stats().in_use, 0U);
 }
 
 // Random traffic of several caches that hand blocks to each other, come and go, against the true maximum.

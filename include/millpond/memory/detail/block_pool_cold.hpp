@@ -200,16 +200,23 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.magazine_blocks = layout_.magazine_blocks;
     stats.strict = layout_.strict || layout_.magazine_blocks == 0;
     const std::lock_guard lock(mutex_);
-    // Releases first: a block that is released meanwhile is then counted as in use.
-    stats.released = credits_.returned();
-    for_each_cache([&](const BlockCache& cache) { stats.released += cache.released.read(); });
     for_each_cache([&](const BlockCache& cache) {
         stats.refused += cache.refused.read();
         stats.exchanges += cache.exchanges.read();
     });
-    // A magazine that is being exchanged may be seen before or after; no count ever decreases.
-    const auto lent = static_cast<std::int64_t>(count_in_use());
-    stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(lent, 0, layout_.owned));
+    const auto count_released = [this] {
+        auto released = credits_.returned();
+        for_each_cache([&](const BlockCache& cache) { released += cache.released.read(); });
+        return released;
+    };
+    // Caches are read one after the other, and a block may move from one that was read to one that was not. What was
+    // released meanwhile is therefore not counted as in use: the count is never above what was in use at one moment.
+    const auto released_before = count_released();
+    const auto lent = count_in_use();
+    stats.released = count_released();
+    const auto in_use = static_cast<std::int64_t>(lent - (stats.released - released_before));
+    stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(in_use, 0, layout_.owned));
+    // No count ever decreases.
     stats.acquired = most_acquired_ = std::max(most_acquired_, stats.released + stats.in_use);
     most_in_use_ = std::max(most_in_use_, stats.in_use);
     stats.high_water = layout_.strict ? credits_.most() : std::max(most_in_use_, depot_.most_lent());
