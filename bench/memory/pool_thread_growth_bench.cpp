@@ -87,7 +87,8 @@ int main() {
                                    "(the head of a stack) costs more than on one"},
                            {.at = static_cast<double>(memory::PoolOptions{}.max_caches),
                             .why = "each thread beyond this many (max_caches) finds no cache and works at the depot, "
-                                   "which all of them share; ask for as many caches as there are threads"}}},
+                                   "which all of them share; ask for as many caches as there are threads. Allocators "
+                                   "become slower here as well, from switches between that many threads"}}},
          .measured = "pairs in bursts of 50, 64-byte blocks; the threads share two processors; the time of all "
                      "divided by the pairs of all",
          .not_measured = "construction, starting of the threads"},
