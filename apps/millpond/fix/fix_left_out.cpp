@@ -9,9 +9,8 @@ namespace millpond::app {
 
 Command fix_command(Arguments& program) {
     static constexpr auto kLeftOut =
-        "this program was built without the FIX engine, as by `make demo`; build all of it with `cmake --preset "
-        "release && "
-        "cmake --build --preset release`";
+        "this program was built without the FIX engine, as by `make demo`; build all of it with "
+        "`cmake --preset release && cmake --build --preset release`";
     auto* options = program.add_subcommand("fix", "Not in this program: it was built without the FIX engine.");
     options->add_option(
         "command", [](const std::vector<std::string>&) { throw ParseError{kLeftOut}; },
