@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -405,6 +406,20 @@ TEST(FixEngineStore, WithAFolderForStateAKilledVenueGoesOnWithItsNumbers) {
     EXPECT_THAT(run({"fix", "store", state + "/desk/FIX.4.4-DESK-VENUE.store"}).out,
                 HasSubstr("session FIX.4.4:DESK->VENUE\n"));
     std::filesystem::remove_all(state);
+}
+
+TEST(FixEngineStore, WithAConfigurationFileTheUsersFolderForStateHasThem) {
+    const test::ScratchFile config{
+        test::scratch_name("desk.toml"),
+        "[[session]]\nsender = 'DESK'\ntarget = 'VENUE'\nhosts = ['127.0.0.1:1']\nreconnect_ms = 10\n"};
+    Program desk{{"fix", "initiator", "--stay", "--script", "/dev/null", "--config", config.path()}};
+    ASSERT_TRUE(desk.says("cannot connect")) << desk.wait().err;
+    desk.signal(SIGTERM);
+    EXPECT_EQ(desk.wait().exit_code, 0);
+    // Not the home of who runs the tests: what one test leaves there, the next one would go on with.
+    const std::string store = std::string{std::getenv("XDG_STATE_HOME")} + "/millpond/FIX.4.4-DESK-VENUE.store";
+    ASSERT_THAT(store, HasSubstr(::testing::TempDir()));
+    EXPECT_THAT(run({"fix", "store", store}).out, HasSubstr("session FIX.4.4:DESK->VENUE\n"));
 }
 
 TEST(FixEngineStore, OrdersThatAreTooOldAreFilledAndOtherMessagesAreResent) {

@@ -1,12 +1,17 @@
 #include "tests/apps/program.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,6 +25,8 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+
+#include "tests/support/scratch_file.hpp"
 
 extern char** environ;
 
@@ -40,6 +47,24 @@ void drain(int& pipe, std::string& text) {
     }
 }
 
+/// Where programs keep state that no flag places: a folder of this process, not the home of who runs the tests.
+class StateFolder {
+public:
+    StateFolder() {
+        setenv("XDG_STATE_HOME", path_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): before the first program
+        unsetenv("STATE_DIRECTORY");                 // NOLINT(concurrency-mt-unsafe): before the first program
+    }
+    ~StateFolder() {
+        std::error_code failed;
+        std::filesystem::remove_all(path_, failed);
+    }
+    StateFolder(const StateFolder&) = delete;
+    StateFolder& operator=(const StateFolder&) = delete;
+
+private:
+    const std::string path_ = ::testing::TempDir() + test::scratch_name("state_home");
+};
+
 std::size_t occurrences(const std::string& in, const std::string& text) {
     std::size_t count = 0;
     for (auto at = in.find(text); at != std::string::npos; at = in.find(text, at + text.size())) ++count;
@@ -51,6 +76,7 @@ std::size_t occurrences(const std::string& in, const std::string& text) {
 Program::Program(const std::vector<std::string>& arguments) : Program(MILLPOND_PROGRAM, arguments) {}
 
 Program::Program(const std::string& program, const std::vector<std::string>& arguments) {
+    static const StateFolder state;
     std::vector<char*> argv;
     std::string name = program;
     argv.push_back(name.data());

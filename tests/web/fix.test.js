@@ -25,7 +25,7 @@ let page;
 
 /** Starts `millpond fix ...`; marks: what it must say first. */
 async function start(args, marks) {
-  const child = spawn(PROGRAM, ["fix", ...args]);
+  const child = spawn(PROGRAM, ["fix", ...args], { env: { ...process.env, XDG_STATE_HOME: join(folder, "state") } });
   let said = "";
   await new Promise((done, failed) => {
     const hear = (data) => {
