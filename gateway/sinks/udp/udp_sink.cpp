@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -104,7 +105,7 @@ Taken UdpSink::on(const feed::Gap& gap, std::uint64_t) {
         quote.flags |= feed::kIncomplete;
         due_.put(quote, number);
     }
-    ++gaps_;
+    ++answered_later_;
     return Taken::kept;
 }
 
@@ -120,10 +121,16 @@ void UdpSink::send_due() {
 
 Taken UdpSink::on(const feed::Clear& clear, std::uint64_t) {
     due_.drop(clear);
-    for (auto& instrument : instruments_) {
-        const bool meant = clear.instrument == feed::kNoInstrument || clear.instrument == instrument.quote.instrument;
-        if (meant && instrument.quote.channel == clear.channel) instrument.number = 0;
+    for (auto& [venue, symbol, quote, number] : instruments_) {
+        if (number == 0) continue;
+        const bool meant = clear.instrument == feed::kNoInstrument || clear.instrument == quote.instrument;
+        if (meant && quote.channel == clear.channel) {
+            number = 0;
+        } else {
+            due_.put(quote, number);  // receivers forget this one too
+        }
     }
+    if (due_.size() != 0) ++answered_later_;
     clear_asked_ = true;
     flush();
     return Taken::kept;
@@ -134,6 +141,9 @@ void UdpSink::missed(std::uint64_t first, std::uint64_t last) {
     if (begun_ && closed_.empty()) finish_datagram();
     missed_ += last - first + 1;
     beat_at_once_ = true;
+    // As receivers do at the gap; a later Clear sends them once more.
+    for (auto& instrument : instruments_) instrument.quote.flags |= feed::kIncomplete;
+    due_.mark_incomplete(std::nullopt);
 }
 
 void UdpSink::step(std::int64_t monotonic_ns) {
@@ -143,7 +153,7 @@ void UdpSink::step(std::int64_t monotonic_ns) {
         send_due();
         flush();
     }
-    if (due_.size() == 0) gaps_ = 0;
+    if (due_.size() == 0) answered_later_ = 0;
     if (!closed_.empty()) return;
     if (!std::exchange(beat_at_once_, false) && monotonic_ns - sent_ns_ < options_.heartbeat.count()) return;
     begin();
@@ -157,7 +167,7 @@ void UdpSink::finish() {
         send_due();
         flush();
     }
-    if (due_.size() == 0) gaps_ = 0;
+    if (due_.size() == 0) answered_later_ = 0;
 }
 
 void UdpSink::visit_metrics(const MetricVisitor& visit) const {

@@ -20,10 +20,10 @@
 
 namespace millpond::gateway::udp {
 
-/// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
-/// the whole channel; a Gap sends the quotes that it makes incomplete once more, a few at a time; trades and states are
-/// filtered. For entries of the ring that the sink missed it skips sequence numbers, so that receivers see a gap of the
-/// same size.
+/// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes,
+/// those of other feeds included; a Gap sends the quotes that it makes incomplete once more, and a Clear those that it
+/// does not void, a few at a time; trades and states are filtered. For entries of the ring that the sink missed it
+/// skips sequence numbers, so that receivers see a gap of the same size.
 ///
 /// A datagram is closed when it is full or nothing else waits. While the socket is full, quotes wait in the ring or are
 /// conflated, depending on the mode.
@@ -46,7 +46,9 @@ public:
     void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override;
-    [[nodiscard]] std::uint64_t held() const noexcept override { return begun_events_ + closed_events_ + gaps_; }
+    [[nodiscard]] std::uint64_t held() const noexcept override {
+        return begun_events_ + closed_events_ + answered_later_;
+    }
     [[nodiscard]] std::string_view type() const noexcept override { return "udp"; }
     void visit_metrics(const MetricVisitor& visit) const override;
     [[nodiscard]] const net::UdpSender& sender() const noexcept { return sender_; }
@@ -91,8 +93,8 @@ private:
     std::uint64_t missed_{0};  // entries whose gap has not been reported yet
     bool beat_at_once_{true};
     std::vector<Instrument> instruments_;
-    Conflator due_;          // quotes that a Gap has made incomplete, to be sent once more
-    std::uint64_t gaps_{0};  // whose quotes are among them
+    Conflator due_;                    // quotes that have to be sent once more
+    std::uint64_t answered_later_{0};  // Gaps and Clears whose quotes are among them
     std::int64_t portion_ns_{0};
     std::int64_t sent_ns_{0};
     core::Tally heartbeats_;

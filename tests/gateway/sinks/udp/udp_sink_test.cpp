@@ -184,6 +184,38 @@ TEST_F(UdpSinkTest, AClearDropsWhatWasToBeSentOnceMore) {
     EXPECT_EQ(clears_, 1);
 }
 
+TEST_F(UdpSinkTest, AClearOfOneFeedSendsTheQuotesOfTheOthersOnceMore) {
+    auto other = quote_of(1, 6);
+    other.channel = 1;
+    sink_.on(quote_of(0, 5), 1);
+    sink_.on(other, 2);
+    sink_.step(kSecondNs);
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 0}, 3), Taken::kept);
+    EXPECT_EQ(sink_.held(), 1U);
+    sink_.step(2 * kSecondNs);
+    EXPECT_EQ(sink_.held(), 0U);
+    receive(sink_.sender().counters().datagrams.read());
+    EXPECT_EQ(clears_, 1);
+    EXPECT_EQ(bids_, (std::vector<feed::Price>{5, 6, 6})) << "the receiver has forgotten it with the others";
+    EXPECT_EQ(flags_.back(), 0);
+}
+
+TEST_F(UdpSinkTest, WhatAClearSendsOnceMoreIsIncompleteIfTheSinkMissedEventsMeanwhile) {
+    auto other = quote_of(1, 6);
+    other.channel = 1;
+    sink_.on(other, 1);
+    sink_.step(kSecondNs);
+    sink_.missed(2, 4);
+    sink_.on(feed::Clear{.channel = 0}, 5);
+    sink_.step(2 * kSecondNs);
+    sink_.on(other, 6);
+    sink_.on(feed::Clear{.channel = 0}, 7);
+    sink_.missed(8, 9);
+    sink_.step(3 * kSecondNs);
+    receive(sink_.sender().counters().datagrams.read());
+    EXPECT_EQ(flags_, (std::vector<std::uint16_t>{0, feed::kIncomplete, 0, feed::kIncomplete}));
+}
+
 TEST_F(UdpSinkTest, TradesAndStatesAreFiltered) {
     EXPECT_EQ(sink_.on(trade_of(0, 1), 1), Taken::filtered);
     EXPECT_EQ(sink_.on(feed::Status{.instrument = 0}, 2), Taken::filtered);
