@@ -35,21 +35,50 @@ void JournalSource::on(const feed::Quote& quote) {
     }
     const auto epoch = reader_.current().epoch;
     // Another ring: quotes of the previous one are void.
-    if (epoch != std::exchange(epoch_, epoch) && first_utc_ns_) clear_ = true;
-    const auto* name = reader_.instrument(quote.instrument);
-    waiting_ = {quote,
-                name != nullptr ? *name : market::Instrument{{}, feed::Symbol{"#" + std::to_string(quote.instrument)}}};
+    if (epoch != std::exchange(epoch_, epoch) && first_utc_ns_) {
+        clear_ = true;
+        newest_.clear();
+        again_.clear();
+    }
+    newest_[quote.instrument] = quote;
+    waiting_ = {quote, name_of(quote.instrument)};
+}
+
+market::Instrument JournalSource::name_of(feed::InstrumentId id) {
+    const auto* name = reader_.instrument(id);
+    return name != nullptr ? *name : market::Instrument{{}, feed::Symbol{"#" + std::to_string(id)}};
+}
+
+void JournalSource::on(const feed::Clear& clear) {
+    clear_ = true;
+    std::erase_if(newest_, [&](const auto& known) {
+        const auto& [id, quote] = known;
+        return quote.channel == clear.channel && (clear.instrument == feed::kNoInstrument || clear.instrument == id);
+    });
+    again_.clear();
+    for (const auto& [id, quote] : newest_) again_.push_back(quote);
+    std::ranges::sort(again_, {}, &feed::Quote::instrument);
 }
 
 void JournalSource::on(const journal::LostRecord& lost) {
     skip_ += lost.count();
+    mark_incomplete(std::nullopt);
     counts_.lost += lost.count();
     counts_.damaged = counts_.damaged || lost.reason == journal::LostReason::damaged;
 }
 
-void JournalSource::on(const feed::Gap&) {
+void JournalSource::on(const feed::Gap& gap) {
     ++skip_;  // the receiver's quotes are incomplete, as the recorded ones were
+    mark_incomplete(gap.channel);
     ++counts_.gaps;
+}
+
+void JournalSource::mark_incomplete(std::optional<std::uint16_t> channel) {
+    const auto mark = [&](feed::Quote& quote) {
+        if (!channel || quote.channel == *channel) quote.flags |= feed::kIncomplete;
+    };
+    for (auto& [id, quote] : newest_) mark(quote);
+    for (auto& quote : again_) mark(quote);
 }
 
 bool JournalSource::read() {
@@ -67,6 +96,15 @@ bool JournalSource::add_waiting() {
     return true;
 }
 
+std::uint32_t JournalSource::add_again() {
+    std::uint32_t added = 0;
+    for (; !again_.empty(); again_.pop_front(), ++added) {
+        const auto name = name_of(again_.front().instrument);
+        if (!encoder_.add(again_.front(), name.venue, name.symbol)) break;
+    }
+    return added;
+}
+
 std::span<const std::byte> JournalSource::begin_and_finish() {
     encoder_.begin(buffer_);
     return encoder_.finish(newest_utc_ns_);
@@ -74,7 +112,7 @@ std::span<const std::byte> JournalSource::begin_and_finish() {
 
 bool JournalSource::next(Outgoing& out) {
     const bool more = read();
-    if (!more && !clear_ && skip_ == 0) return false;
+    if (!more && !clear_ && skip_ == 0 && again_.empty()) return false;
     const auto due =
         more ? waiting_->quote.receive_utc_ns - first_utc_ns_.value_or(waiting_->quote.receive_utc_ns) : latest_due_ns_;
     if (options_.heartbeat_ns != 0 && due - latest_due_ns_ > options_.heartbeat_ns) {
@@ -85,6 +123,12 @@ bool JournalSource::next(Outgoing& out) {
     encoder_.skip(std::exchange(skip_, 0));
     if (std::exchange(clear_, false)) encoder_.clear();
     latest_due_ns_ = std::max(latest_due_ns_, due);
+    if (!again_.empty()) {
+        encoder_.begin(buffer_);
+        const auto added = add_again();
+        out = {latest_due_ns_, encoder_.finish(newest_utc_ns_), added};
+        return true;
+    }
     if (!more) {
         out = {latest_due_ns_, begin_and_finish(), 0};
         return true;

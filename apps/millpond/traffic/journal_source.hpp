@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <millpond/feed/quotes_encoder.hpp>
@@ -16,7 +18,10 @@ namespace millpond::traffic {
 
 /// The quotes of a journal as `quotes` datagrams, with the intervals of their recorded receive times. Quotes of the
 /// same time share a datagram. Losses of the journal become skipped sequence numbers, a clear becomes a new generation,
-/// and a gap one skipped number; trades and states do not exist in these datagrams and are counted.
+/// after which the newest quotes of other channels are sent once more, and a gap one skipped number; trades and states
+/// do not exist in these datagrams and are counted.
+///
+/// Memory: the newest quote of every instrument.
 class JournalSource final : public Source {
 public:
     struct Options {
@@ -26,7 +31,7 @@ public:
         std::optional<std::int64_t> until{};  ///< After that of the last.
     };
     struct Counts {
-        std::uint64_t quotes{0};
+        std::uint64_t quotes{0};  ///< Without those that were sent once more.
         std::uint64_t others{0};  ///< Trades and states: not sent.
         std::uint64_t gaps{0};    ///< Of the recorded feed.
         std::uint64_t lost{0};    ///< Events that the journal reports as missing.
@@ -46,7 +51,7 @@ public:
 
     // Callbacks of the journal's reader.
     void on(const feed::Quote& quote);
-    void on(const feed::Clear&) { clear_ = true; }
+    void on(const feed::Clear& clear);
     void on(const feed::Trade&) { ++counts_.others; }
     void on(const feed::TradeBreak&) { ++counts_.others; }
     void on(const feed::Status&) { ++counts_.others; }
@@ -60,7 +65,12 @@ private:
     };
 
     [[nodiscard]] bool read();
+    [[nodiscard]] market::Instrument name_of(feed::InstrumentId id);
+    /// The quotes of the channel, or of all without one, are incomplete.
+    void mark_incomplete(std::optional<std::uint16_t> channel);
     [[nodiscard]] bool add_waiting();
+    /// Moves quotes of again_ into the datagram while it has room; returns their number.
+    [[nodiscard]] std::uint32_t add_again();
     [[nodiscard]] std::span<const std::byte> begin_and_finish();
 
     Options options_;
@@ -69,8 +79,10 @@ private:
     std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer_{};
     std::uint64_t first_record_{0};
     std::uint64_t last_record_{0};
-    std::optional<Waiting> waiting_;  // read, not sent yet
-    bool clear_{false};               // what stands before it
+    std::optional<Waiting> waiting_;                              // read, not sent yet
+    std::unordered_map<feed::InstrumentId, feed::Quote> newest_;  // of this ring, without void ones
+    std::deque<feed::Quote> again_;                               // which the clear does not void, but receivers forget
+    bool clear_{false};                                           // what stands before it
     std::uint64_t skip_{0};
     std::uint64_t epoch_{0};
     std::optional<std::int64_t> first_utc_ns_;
