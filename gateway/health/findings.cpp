@@ -85,9 +85,13 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         tell(Stage::no_datagrams, service::Severity::error, feed.started,
              fmt::format("nothing received at {}{} since startup", feed.listen, on_interface(feed)));
     }
-    if (watched && feed.last_datagram != 0 && now - feed.last_datagram > feed.patience_ns) {
-        tell(Stage::stale, service::Severity::error, feed.last_datagram,
-             fmt::format("nothing received for {}", seconds(now - feed.last_datagram)));
+    // A feed of which nothing was ever decoded has another finding.
+    const auto heard = feed.last_heard != 0 ? feed.last_heard : feed.last_datagram;
+    if (watched && heard != 0 && now - heard > feed.patience_ns) {
+        const bool others = now - feed.last_datagram <= feed.patience_ns;
+        tell(Stage::stale, service::Severity::error, heard,
+             fmt::format("nothing{} received for {}", others ? " of the feed, only other datagrams," : "",
+                         seconds(now - heard)));
     }
     if (feed.dropped.goes_on(now)) {
         tell(Stage::kernel_drops, service::Severity::warning, feed.dropped.since,

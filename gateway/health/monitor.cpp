@@ -169,6 +169,8 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         state.quotes = line.counters().quotes.read();
         if (state.datagrams != memory.datagrams) state.last_datagram = now;
         memory.datagrams = state.datagrams;
+        const auto heard = line.heard_ns().read();
+        if (heard != std::exchange(memory.heard, heard)) state.last_heard = now;
         if (auto rebuilding = line.rebuilding()) {
             state.incomplete.see(rebuilding->wanted, now);
             auto& failure = rebuilding->last_failure;

@@ -51,6 +51,7 @@ private:
     };
     struct FeedMemory {
         std::uint64_t datagrams{0};
+        std::uint64_t heard{0};
         Rate datagram_rate;
         Rate quote_rate;
         std::uint64_t gapped{0};  // the board's number of the newest loss

@@ -81,6 +81,7 @@ struct FeedState {
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};
     std::int64_t last_datagram{0};
+    std::int64_t last_heard{0};  ///< When one that belongs to the feed arrived (Feed::heard_ns).
     double datagrams_per_second{0};
     double quotes_per_second{0};
     std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.

@@ -85,6 +85,9 @@ public:
     /// Empty if no books are rebuilt.
     [[nodiscard]] virtual std::optional<Rebuilding> rebuilding() const = 0;
 
+    /// core::monotonic_nanos() of the beat after the last datagram that belongs to the feed; 0 before the first. Those
+    /// of another session or channel, and those that cannot be decoded, do not.
+    [[nodiscard]] const core::Tally& heard_ns() const noexcept { return heard_ns_; }
     /// Datagrams of another session that was not confirmed.
     [[nodiscard]] std::uint64_t strays() const {
         std::uint64_t strays = 0;
@@ -103,6 +106,7 @@ public:
 
 protected:
     [[nodiscard]] std::int64_t midnight() const noexcept { return midnight_utc_ns_.load(std::memory_order_relaxed); }
+    core::Tally heard_ns_;
 
 private:
     FeedConfig config_;

@@ -123,6 +123,7 @@ public:
     void beat(Publisher& publisher) noexcept override {
         receiver_.refresh_kernel_drops();
         loss_.beat(seen(), core::monotonic_nanos(), publisher);
+        heard_ns_.set(static_cast<std::uint64_t>(loss_.heard_ns()));
         if (rebuild_) rebuild_->beat(decoder_);
         if constexpr (kSequenced) {
             if (lines_) lines_->beat();
@@ -184,14 +185,24 @@ private:
         }
     }
 
+    /// Only what belongs to the feed breaks its silence.
     [[nodiscard]] FeedLoss::Seen seen() const noexcept {
         FeedLoss::Seen seen;
         each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             seen.datagrams += receiver.counters().datagrams.read();
             seen.dropped += receiver.counters().kernel_drops.read() + receiver.counters().checksum_errors.read();
         });
-        if constexpr (kSequenced) seen.next = decoder_.sequence().next();
-        seen.heartbeats = decoder_.counters().heartbeats.read();
+        if constexpr (kSequenced) {
+            seen.next = decoder_.sequence().next();
+            if (lines_) seen.datagrams -= lines_->arbiter().strays().read();
+        }
+        const auto& counters = decoder_.counters();
+        seen.heartbeats = counters.heartbeats.read();
+        decoder_.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name == "session_strays" || name == "other_channels") seen.datagrams -= tally.read();
+        });
+        // Of a malformed datagram the messages before the error are applied.
+        seen.datagrams += counters.applied.read() - counters.malformed.read();
         return seen;
     }
 

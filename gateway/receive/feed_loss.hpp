@@ -29,9 +29,9 @@ public:
     };
     /// Current counts of the feed.
     struct Seen {
-        std::uint64_t datagrams{0};
-        std::uint64_t dropped{0};  ///< By the kernel, or for a wrong checksum.
-        std::uint64_t next{0};     ///< Sequence number.
+        std::uint64_t datagrams{0};  ///< Or another count that changes with each datagram of the feed.
+        std::uint64_t dropped{0};    ///< By the kernel, or for a wrong checksum.
+        std::uint64_t next{0};       ///< Sequence number.
         std::uint64_t heartbeats{0};
     };
 
@@ -65,6 +65,9 @@ public:
         seen_ = seen;
         state_ = State::silent;
     }
+
+    /// The beat after the feed's last datagram, in the caller's time; 0 before the first.
+    [[nodiscard]] std::int64_t heard_ns() const noexcept { return heard_ns_; }
 
 private:
     /// Quotes checked in each beat.

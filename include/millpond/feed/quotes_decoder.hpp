@@ -79,6 +79,7 @@ public:
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
         visitor("session_strays", "Datagrams of another session that was not confirmed.", sessions_.strays());
+        visitor("other_channels", "Datagrams of other channels of the group.", other_channels_);
     }
 
 private:
@@ -128,6 +129,7 @@ private:
     std::optional<std::uint32_t> generation_;
     SequenceTracker tracker_;
     DecodeCounters counters_;
+    core::Tally other_channels_;
 };
 
 template <>

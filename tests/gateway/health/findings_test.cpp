@@ -98,6 +98,16 @@ TEST(Findings, AfterTheEndOfASessionSilenceIsNoFault) {
     EXPECT_THAT(findings(feed, kNow + 1'000 * kSecond), ElementsAre(is(Stage::halted, service::Severity::info, kNow)));
 }
 
+TEST(Findings, AFeedOfWhichOnlyOtherDatagramsArriveIsStale) {
+    auto feed = good_feed();
+    feed.last_heard = kNow - 10 * kSecond;
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+    feed.last_heard = kNow - 20 * kSecond;
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::stale, service::Severity::error, kNow - 20 * kSecond)));
+    EXPECT_EQ(found[0].text, "nothing of the feed, only other datagrams, received for 20.0 s");
+}
+
 TEST(Findings, AFeedThatNeverReceivedIsToldApartFromAStaleOne) {
     auto feed = good_feed();
     feed.last_datagram = 0;

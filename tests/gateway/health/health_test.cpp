@@ -45,6 +45,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using test::ItchSender;
 using test::RunningGateway;
@@ -92,6 +93,31 @@ TEST(Health, ASilenceMakesQuotesIncompleteUntilTheFeedShowsThatNothingWasLost) {
     EXPECT_TRUE(gateway.watch_until([&](const State& state) {
         gateway.send_heartbeat();
         return findings(state, state.now).empty();
+    }));
+}
+
+TEST(Health, ASilenceIsNotHiddenByDatagramsOfOtherChannelsOrByGarbage) {
+    RunningGateway gateway{"others", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    gateway.send_quote();
+    feed::QuotesEncoder other{{.channel = 1, .session = 1}};
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    std::string text;
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        other.begin(buffer);
+        gateway.send(other.finish(core::utc_nanos()));
+        gateway.send(std::as_bytes(std::span{"no quote"}));
+        bool incomplete = false;
+        for (const auto& finding : findings(state, state.now)) {
+            if (finding.stage == Stage::stale) text = finding.text;
+            incomplete = incomplete || finding.stage == Stage::incomplete;
+        }
+        return incomplete && !text.empty();
+    }));
+    EXPECT_THAT(text, StartsWith("nothing of the feed, only other datagrams, received for "));
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        gateway.send_heartbeat();
+        return state.feeds[0].instruments_incomplete == 0 &&
+               state.now - state.feeds[0].last_heard < state.feeds[0].patience_ns;
     }));
 }
 

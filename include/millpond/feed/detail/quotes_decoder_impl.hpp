@@ -19,6 +19,7 @@ DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Ar
     if (header.channel != *wire_channel_) {
         counters_.messages.add(checked.quotes);
         counters_.ignored.add(checked.quotes);
+        other_channels_.add();
         return {.messages = checked.quotes, .error = checked.error};
     }
     if (sessions_.is_current(header.session, arrival.receive_utc_ns)) [[likely]] {
