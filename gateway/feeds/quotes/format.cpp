@@ -1,4 +1,7 @@
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include <millpond/feed/quotes_decoder.hpp>
@@ -9,14 +12,21 @@
 namespace millpond::gateway::quotes {
 namespace {
 
+constexpr settings::Key<Settings> kKeys[] = {
+    settings::KeyOf<Settings>::integer<&Settings::from_channel, 0, std::numeric_limits<std::uint16_t>::max()>(
+        "from_channel", "N", "quotes: channel of the datagrams, the sender's `channel`; the first one seen if unset."),
+};
+
 class Format final : public FeedFormatOf<Settings, feed::QuotesDecoder> {
 public:
     [[nodiscard]] std::string_view name() const noexcept override { return "quotes"; }
 
 protected:
-    [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings&,
+    [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
+    [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {
-        return std::make_unique<Line>(feed, LineOptions{}, host.instruments, feed::QuotesDecoder::Options{});
+        return std::make_unique<Line>(feed, LineOptions{}, host.instruments,
+                                      feed::QuotesDecoder::Options{.wire_channel = settings.from_channel});
     }
 };
 

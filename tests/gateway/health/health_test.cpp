@@ -27,6 +27,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "gateway/feeds/itch/settings.hpp"
+#include "gateway/feeds/quotes/settings.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/findings.hpp"
 #include "gateway/health/report_json.hpp"
@@ -119,6 +120,19 @@ TEST(Health, ASilenceIsNotHiddenByDatagramsOfOtherChannelsOrByGarbage) {
         return state.feeds[0].instruments_incomplete == 0 &&
                state.now - state.feeds[0].last_heard < state.feeds[0].patience_ns;
     }));
+}
+
+TEST(Health, AFeedTakesTheChannelThatItIsToldWhicheverComesFirst) {
+    RunningGateway gateway{
+        "chosen", [](Config& config) { config.feeds[0].use<quotes::Settings>().from_channel = std::uint16_t{1}; }};
+    gateway.send_quote();
+    feed::QuotesEncoder other{{.channel = 1, .session = 1}};
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    other.begin(buffer);
+    ASSERT_TRUE(other.add(quote_of(0, 5), feed::Venue{"X"}, feed::Symbol{"MSFT"}));
+    gateway.send(other.finish(core::utc_nanos()));
+    EXPECT_TRUE(gateway.watch_until([](const State& state) { return state.feeds[0].quotes == 1; }));
+    EXPECT_EQ(gateway.gateway().pipelines().front()->instruments().symbol(0).view(), "MSFT");
 }
 
 // NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
