@@ -30,6 +30,10 @@ public:
         for (std::size_t taken = 0; taken < max; ++taken) {
             if (!reader_.next(datagram)) {
                 if (!reader_.error().empty()) errors_.add(reader_.error());
+                if (const auto cut = reader_.counts().cut; cut != 0) {
+                    errors_.add("'" + options_.path + "': " + std::to_string(cut) +
+                                " datagrams were not kept whole by the capture and are missing");
+                }
                 return false;
             }
             if (only_ && !(datagram.destination == *only_)) {

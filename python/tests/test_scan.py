@@ -297,6 +297,19 @@ def test_what_cannot_be_applied_is_named_and_the_rest_is_kept(
     assert not scan.report.ok and scan.report.complete
 
 
+def test_frames_that_a_capture_did_not_keep_whole_are_an_error(tmp_path: Path) -> None:
+    begin = mold(1, struct.pack(">H", 12) + b"S" + bytes(10) + b"O", 1)
+    whole, cut = record(1, begin), record(2, mold(2, bytes(500), 5))
+    path = tmp_path / "short.pcap"
+    path.write_bytes(HEADER + whole + cut[:8] + struct.pack("<I", 80) + cut[12 : 16 + 80])
+    day = millpond.scan(path, format="itch", date="2020-01-30")
+    with pytest.warns(millpond.MillpondWarning):
+        assert len(day.statuses.to_numpy()) == 1
+    assert not day.report.ok
+    assert day.report.counts["cut"] == 1
+    assert day.report.errors == [f"'{path}': 1 datagrams were not kept whole by the capture and are missing"]
+
+
 def test_many_faults_are_counted_and_the_first_hundred_named(tmp_path: Path) -> None:
     path = tmp_path / "day_20200130.itch"
     path.write_bytes(framed(*(delete(1, 20, order) for order in range(5_000))))
