@@ -163,9 +163,18 @@ http::Page WebSink::page(const http::Request& request) const {
     return pages_ ? pages_(request) : http::Page{};
 }
 
+bool WebSink::is_named(std::string_view symbol) const {
+    for (std::size_t id = 0; id < standing().size(); ++id) {
+        if (standing().symbol(static_cast<feed::InstrumentId>(id)) == symbol) return true;
+    }
+    return false;
+}
+
 http::Page WebSink::quotes(const http::Request& request) const {
-    const auto symbol = request.parameter("symbol");
+    auto symbol = request.parameter("symbol");
     if (symbol && symbol->empty()) throw http::BadRequest("'symbol' must be the name of an instrument");
+    // Forms and URLSearchParams write a space as '+', which is a character of symbols too.
+    if (symbol && !is_named(*symbol)) std::ranges::replace(*symbol, '+', ' ');
     const auto first = request.number("first", 0);
     const auto most = request.number("limit", kMostQuotes / 2, 1, kMostQuotes);
     std::string body{"{\"quotes\":["};

@@ -39,6 +39,8 @@ private:
 
     [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] http::Page quotes(const http::Request& request) const;
+    /// Whether an instrument has this symbol.
+    [[nodiscard]] bool is_named(std::string_view symbol) const;
     [[nodiscard]] http::Page symbols(const http::Request& request) const;
     /// Runs ready network work; returns whether there was any.
     bool look();

@@ -334,8 +334,19 @@ TEST_F(WebSinkTest, TheStandingQuotesAreAPageInParts) {
                 AllOf(::testing::Not(HasSubstr("MSFT")), HasSubstr("A B"), HasSubstr(R"("next":null)")));
     EXPECT_THAT(answer("GET /api/quotes?symbol=A%20B HTTP/1.0\r\n\r\n"),
                 AllOf(::testing::Not(HasSubstr("MSFT")), HasSubstr("A B")));
+    EXPECT_THAT(answer("GET /api/quotes?symbol=A+B HTTP/1.0\r\n\r\n"), HasSubstr(R"("symbol":"A B")")) << "a form's";
     EXPECT_THAT(answer("GET /other HTTP/1.0\r\n\r\n"), HasSubstr("other\n"));
     EXPECT_THAT(answer("GET /nothing HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
+}
+
+TEST_F(WebSinkTest, APlusIsASpaceOnlyWhereNoSymbolHasIt) {
+    symbols_ = {"A B", "A+B"};
+    open();
+    publish(2, 2);
+    for (const auto* const symbol : {"A+B", "A%2BB"}) {
+        EXPECT_THAT(answer("GET /api/quotes?symbol=" + std::string{symbol} + " HTTP/1.0\r\n\r\n"),
+                    AllOf(HasSubstr(R"("symbol":"A+B")"), ::testing::Not(HasSubstr(R"("symbol":"A B")"))));
+    }
 }
 
 TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
