@@ -85,7 +85,7 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         if (whole && status.event.state == feed::TradingState::circuit_breaker) {
             feed.channel_state += fmt::format(", level {}", status.event.reason.view());
         }
-        feed.session_over = whole && ends_session(status.event.state);
+        feed.session_over = (whole && ends_session(status.event.state)) || line.session_over().read() != 0;
         feed.halted.see(whole && is_halt(status.event.state), now);
         feed.some_halted.see(seen.halted != 0, now);
     });

@@ -76,7 +76,7 @@ struct FeedState {
     Condition some_halted;  ///< Some of its instruments do not trade.
     Condition halted;       ///< The whole channel: halted, paused or at its end.
     std::string channel_state;
-    bool session_over{false};  ///< The channel has announced its end.
+    bool session_over{false};  ///< The channel or its framing has announced the end.
     std::uint64_t datagrams{0};
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};

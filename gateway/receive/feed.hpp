@@ -88,6 +88,8 @@ public:
     /// core::monotonic_nanos() of the beat after the last datagram that belongs to the feed; 0 before the first. Those
     /// of another session or channel, and those that cannot be decoded, do not.
     [[nodiscard]] const core::Tally& heard_ns() const noexcept { return heard_ns_; }
+    /// 1 from the datagram that ends the session to the next message, otherwise 0.
+    [[nodiscard]] const core::Tally& session_over() const noexcept { return session_over_; }
     /// Datagrams of another session that was not confirmed.
     [[nodiscard]] std::uint64_t strays() const {
         std::uint64_t strays = 0;
@@ -107,6 +109,7 @@ public:
 protected:
     [[nodiscard]] std::int64_t midnight() const noexcept { return midnight_utc_ns_.load(std::memory_order_relaxed); }
     core::Tally heard_ns_;
+    core::Tally session_over_;
 
 private:
     FeedConfig config_;

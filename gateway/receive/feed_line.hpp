@@ -97,6 +97,7 @@ public:
     std::size_t poll(Publisher& publisher, Notices& notices, Capture* capture) override {
         const auto datagrams = receiver_.poll();
         const auto sessions_before = publisher.sessions();
+        const auto ends_before = publisher.session_ends();
         std::span<const net::Datagram> second;
         std::size_t answers = 0;
         if constexpr (kSequenced) {
@@ -109,6 +110,10 @@ public:
         if (!has_lines()) decode_batch(datagrams, channel_, decoder_, publisher, notices);
         if (rebuild_) look_at_rebuild(datagrams, publisher);
         sessions_ += publisher.sessions() - sessions_before;
+        if (publisher.session_ends() != ends_before) [[unlikely]] {
+            session_over_.set(publisher.sessions() == sessions_before ? 1 : 0);
+            applied_at_end_ = decoder_.counters().applied.read();
+        }
         // After them: no quote waits for its copy.
         if (capture != nullptr) {
             captured_.put(*capture, 0, datagrams, decoder_, sessions_);
@@ -122,6 +127,7 @@ public:
     }
     void beat(Publisher& publisher) noexcept override {
         receiver_.refresh_kernel_drops();
+        if (decoder_.counters().applied.read() != applied_at_end_) session_over_.set(0);
         loss_.beat(seen(), core::monotonic_nanos(), publisher);
         heard_ns_.set(static_cast<std::uint64_t>(loss_.heard_ns()));
         if (rebuild_) rebuild_->beat(decoder_);
@@ -198,6 +204,7 @@ private:
         }
         const auto& counters = decoder_.counters();
         seen.heartbeats = counters.heartbeats.read();
+        seen.over = session_over_.read() != 0;
         decoder_.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
             if (name == "session_strays" || name == "other_channels") seen.datagrams -= tally.read();
         });
@@ -234,7 +241,8 @@ private:
     std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
     std::unique_ptr<Rebuild> rebuild_;  // null where books are not rebuilt
     std::int64_t known_midnight_{0};
-    std::uint64_t sessions_{0};  // new ones that the feed has started
+    std::uint64_t sessions_{0};        // new ones that the feed has started
+    std::uint64_t applied_at_end_{0};  // messages, when the last session ended
     CapturedFeed<Decoder> captured_;
 };
 

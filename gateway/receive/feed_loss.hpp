@@ -33,6 +33,7 @@ public:
         std::uint64_t dropped{0};    ///< By the kernel, or for a wrong checksum.
         std::uint64_t next{0};       ///< Sequence number.
         std::uint64_t heartbeats{0};
+        bool over{false};  ///< The session has ended.
     };
 
     explicit FeedLoss(const Options& options) noexcept : options_(options) {}
@@ -57,7 +58,7 @@ public:
             }
         }
         if (state_ == State::confirming) confirm(publisher);
-        if (state_ == State::silent || !is_silent(now_ns, publisher)) return;
+        if (state_ == State::silent || seen.over || !is_silent(now_ns, publisher)) return;
         // Quotes above it were complete before this silence, and before one that is still being confirmed.
         if (publisher.board().gapped(options_.channel) != silence_) lost_ = publisher.board().gapped(options_.channel);
         publish(feed::GapReason::silence, publisher);

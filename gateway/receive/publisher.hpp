@@ -50,6 +50,7 @@ public:
     void on(const feed::Clear& clear) noexcept {
         publish(clear);
         if (begins_session(clear)) ++sessions_;
+        if (clear.reason == feed::ClearReason::end_of_session) ++session_ends_;
         notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
     }
 
@@ -70,6 +71,8 @@ public:
     [[nodiscard]] const core::Tally& published() const noexcept { return published_; }
     /// New sessions that channels have started; on the receive thread.
     [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
+    /// Sessions whose end a channel's framing has announced; on the receive thread.
+    [[nodiscard]] std::uint64_t session_ends() const noexcept { return session_ends_; }
     [[nodiscard]] const core::Tally& named() const noexcept { return named_; }
     /// core::monotonic_nanos() of the last beat.
     [[nodiscard]] const core::Tally& beaten_ns() const noexcept { return beaten_ns_; }
@@ -101,6 +104,7 @@ private:
     core::Tally named_;  // instruments that have their names on the board
     core::Tally published_;
     std::uint64_t sessions_{0};
+    std::uint64_t session_ends_{0};
     core::Tally beaten_ns_;
     TickClock clock_;
     Latencies latencies_;

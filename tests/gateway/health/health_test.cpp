@@ -27,6 +27,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "gateway/feeds/itch/settings.hpp"
+#include "gateway/feeds/miax_tom/settings.hpp"
 #include "gateway/feeds/quotes/settings.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/findings.hpp"
@@ -157,6 +158,33 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
         [](const State& state) { return state.now - state.feeds[0].last_datagram > 2 * state.feeds[0].patience_ns; }));
     EXPECT_EQ(gateway.found(Stage::halted).stage, Stage::halted);
     EXPECT_TRUE(gateway.watch_until([](const State& state) { return is_good(state); }));
+}
+
+// MoldUDP64 and MACH datagrams that end the session, without the venue's system event before them.
+TEST(Health, ASessionThatItsFramingEndsIsOver) {
+    for (const bool miax : {false, true}) {
+        RunningGateway gateway{"over", [&](Config& config) {
+                                   config.feeds[0].stale_seconds = 1;
+                                   if (miax) {
+                                       config.feeds[0].use<miax_tom::Settings>();
+                                   } else {
+                                       config.feeds[0].use<itch::Settings>().max_orders = 64;
+                                   }
+                               }};
+        std::array<std::byte, 20> mold{};
+        std::fill_n(mold.begin(), 10, std::byte{' '});     // session
+        core::store_be<std::uint64_t>(&mold[10], 1);       // sequence number
+        core::store_be<std::uint16_t>(&mold[18], 0xFFFF);  // end of session
+        std::array<std::byte, 12> mach{};                  // sequence number 0
+        core::store_le<std::uint16_t>(&mach[8], 12);       // length
+        mach[10] = std::byte{2};                           // end of session
+        gateway.send(miax ? std::span<const std::byte>{mach} : std::span<const std::byte>{mold});
+        EXPECT_TRUE(gateway.watch_until([](const State& state) {
+            const auto& feed = state.feeds[0];
+            return feed.last_datagram != 0 && state.now - feed.last_datagram > 2 * feed.patience_ns;
+        }));
+        EXPECT_TRUE(gateway.watch_until([](const State& state) { return findings(state, state.now).empty(); }));
+    }
 }
 
 TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
