@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <millpond/net/pcap_reader.hpp>
+#include <millpond/net/pcap_writer.hpp>
+#include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/traffic/itch_source.hpp"
@@ -22,6 +24,7 @@ namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string capture() {
     const char* folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -135,6 +138,22 @@ TEST(Replay, ARecordOfNoBytesInTheMiddleIsAnErrorWithThePlace) {
     EXPECT_THAT(outcome.err, HasSubstr("message 2 at byte 14: a message of no bytes, and more behind it"));
     const test::ScratchFile whole{test::scratch_name("end.itch"), event + std::string(2, '\0')};
     EXPECT_EQ(run({"replay", whole.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"}).exit_code, 0);
+}
+
+TEST(Replay, ACaptureOfSeveralAddressesNamesThem) {
+    std::string text;
+    net::append_pcap_header(text);
+    for (const auto* const to : {"239.1.1.1:5000", "239.1.1.2:5001", "239.1.1.1:5000"}) {
+        ASSERT_TRUE(net::append_pcap_datagram(
+            text, {1, net::SocketAddress::parse("10.0.0.1:1"), net::SocketAddress::parse(to), {}}));
+    }
+    const test::ScratchFile file{test::scratch_name("two.pcap"), text};
+    const std::vector<std::string> send{"replay", file.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"};
+    EXPECT_THAT(run(send).out, HasSubstr("sent to one; --only ADDRESS:PORT chooses among 239.1.1.1:5000, "
+                                         "239.1.1.2:5001\n"));
+    auto chosen = send;
+    chosen.insert(chosen.end(), {"--only", "239.1.1.1:5000"});
+    EXPECT_THAT(run(chosen).out, Not(HasSubstr("sent to one")));
 }
 
 TEST(Replay, AFileThatIsNoCaptureIsRefusedByName) {

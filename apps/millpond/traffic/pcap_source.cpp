@@ -21,6 +21,7 @@ bool PcapSource::next(Outgoing& out) {
             ++passed_over_;
             continue;
         }
+        note(datagram.destination);
         if (!first_utc_ns_) first_utc_ns_ = datagram.utc_ns;
         // Captures of several interfaces are not always sorted by time.
         latest_due_ns_ = std::max(latest_due_ns_, datagram.utc_ns - *first_utc_ns_);
@@ -28,6 +29,11 @@ bool PcapSource::next(Outgoing& out) {
         return true;
     }
     return false;
+}
+
+void PcapSource::note(const net::SocketAddress& destination) {
+    if (addresses_.size() == kMostAddresses) return;
+    if (std::ranges::find(addresses_, destination) == addresses_.end()) addresses_.push_back(destination);
 }
 
 double PcapSource::fraction() const {

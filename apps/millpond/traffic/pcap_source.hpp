@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millpond/net/pcap_reader.hpp>
 #include <millpond/net/socket_address.hpp>
@@ -25,14 +27,19 @@ public:
     [[nodiscard]] const net::PcapReader::Counts& counts() const noexcept { return reader_.counts(); }
     /// Datagrams to other addresses.
     [[nodiscard]] std::uint64_t passed_over() const noexcept { return passed_over_; }
+    /// To which the chosen datagrams were captured, at most kMostAddresses of them.
+    [[nodiscard]] const std::vector<net::SocketAddress>& addresses() const noexcept { return addresses_; }
+    static constexpr std::size_t kMostAddresses = 8;
 
 private:
     [[nodiscard]] bool is_chosen(const net::SocketAddress& destination) const noexcept;
+    void note(const net::SocketAddress& destination);
 
     net::PcapReader reader_;
     std::optional<net::SocketAddress> only_;
     std::uint64_t file_bytes_;
     std::uint64_t passed_over_{0};
+    std::vector<net::SocketAddress> addresses_;
     std::optional<std::int64_t> first_utc_ns_;
     std::int64_t latest_due_ns_{0};
 };

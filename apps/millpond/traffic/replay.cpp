@@ -65,6 +65,13 @@ void print_skipped(const traffic::PcapSource& source) {
         "fragments {}, cut {}, malformed {}\n",
         counts.frames, counts.datagrams, source.passed_over(), counts.not_ip, counts.not_udp, counts.fragments,
         counts.cut, counts.malformed);
+    const auto& addresses = source.addresses();
+    if (addresses.size() < 2) return;
+    std::string list;
+    for (const auto& address : addresses) list += (list.empty() ? "" : ", ") + address.to_string();
+    const bool all = addresses.size() < traffic::PcapSource::kMostAddresses;
+    fmt::print("datagrams to several addresses were sent to one; --only ADDRESS:PORT chooses among {}{}\n", list,
+               all ? "" : " and maybe more");
 }
 
 /// Unchanged datagrams of a capture, in rounds if requested.
