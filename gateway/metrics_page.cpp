@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "gateway/health/report_json.hpp"
 #include "gateway/health/report_metrics.hpp"
+#include "gateway/sinks/account.hpp"
 #include "service/build_info.hpp"
 
 namespace millpond::gateway {
@@ -117,10 +119,20 @@ void MetricsPage::remove(const Consumer& sink) { of_sinks_.erase(&sink); }
 void MetricsPage::add(const Consumer& sink) {
     auto& listed = of_sinks_[&sink];
     const metrics::Labels labels{{"sink", sink.name()}};
+    struct Taken {
+        std::uint64_t page{0};
+        Account account;
+    };
+    // One account for all metrics of a page, so that they add up.
+    const auto value_of = [this, &sink, taken = std::make_shared<Taken>()](std::uint64_t Account::* member) {
+        return [this, &sink, taken, member] {
+            if (std::exchange(taken->page, pages_) != pages_) taken->account = sink.account();
+            return static_cast<double>(taken->account.*member);
+        };
+    };
     const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
-        listed.push_back(
-            registry_.add_counter({fmt::format("millpond_sink_{}_total", part), std::string{help}, labels},
-                                  [&sink, member] { return static_cast<double>(sink.account().*member); }));
+        listed.push_back(registry_.add_counter({fmt::format("millpond_sink_{}_total", part), std::string{help}, labels},
+                                               value_of(member)));
     };
     list("published", "Events published since the sink joined: the sum of the other five.", &Account::published);
     list("delivered", "Events passed on.", &Account::delivered);
@@ -129,7 +141,7 @@ void MetricsPage::add(const Consumer& sink) {
     list("missed", "Events overwritten before the sink read them.", &Account::missed);
     list("snapshot", "Quotes of the board passed on when the sink joined.", &Account::snapshot);
     listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events waiting to be passed on.", labels},
-                                         [&sink] { return static_cast<double>(sink.account().queued); }));
+                                         value_of(&Account::queued)));
     sink.visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
         metrics::MetricName full{fmt::format("millpond_{}_{}", sink.type(), name), std::string{help}, labels};
         listed.push_back(name.ends_with("_total") ? registry_.add_counter(std::move(full), tally)
@@ -140,6 +152,8 @@ void MetricsPage::add(const Consumer& sink) {
 http::Page MetricsPage::page(const http::Request& request) const {
     const auto state = health_();
     if (request.path == "/metrics") {
+        const std::lock_guard lock{writing_};
+        ++pages_;
         return {std::string{metrics::Registry::kContentType},
                 registry_.prometheus_text() + health::report_metrics(*state)};
     }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,8 @@ private:
     void add_feed(const Feed& line);
 
     Health health_;
+    mutable std::mutex writing_;      // the /metrics page
+    mutable std::uint64_t pages_{0};  // of /metrics, so far
     metrics::Registry registry_;
     std::vector<metrics::Registration> listed_;
     std::map<const Consumer*, std::vector<metrics::Registration>> of_sinks_;
