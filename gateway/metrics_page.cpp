@@ -119,12 +119,12 @@ void MetricsPage::remove(const Consumer& sink) { of_sinks_.erase(&sink); }
 void MetricsPage::add(const Consumer& sink) {
     auto& listed = of_sinks_[&sink];
     const metrics::Labels labels{{"sink", sink.name()}};
-    struct Taken {
+    struct OfPage {
         std::uint64_t page{0};
         Account account;
     };
     // One account for all metrics of a page, so that they add up.
-    const auto value_of = [this, &sink, taken = std::make_shared<Taken>()](std::uint64_t Account::* member) {
+    const auto value_of = [this, &sink, taken = std::make_shared<OfPage>()](std::uint64_t Account::* member) {
         return [this, &sink, taken, member] {
             if (std::exchange(taken->page, pages_) != pages_) taken->account = sink.account();
             return static_cast<double>(taken->account.*member);
