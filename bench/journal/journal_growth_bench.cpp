@@ -44,7 +44,7 @@ public:
         : segments_(gigabytes * kSegmentsEachGigabyte), folder_("growth-" + std::to_string(gigabytes)) {
         std::uint64_t record = 1;
         for (std::uint64_t i = 1; i <= segments_; ++i) {
-            journal::SegmentWriter segment(journal::segment_path(folder_.path(), i), kSegmentBytes);
+            journal::SegmentWriter segment({i, journal::segment_path(folder_.path(), i)}, kSegmentBytes);
             segment.begin({.ring = journal::RingName{"bench"},
                            .epoch = 1,
                            .session = 1,

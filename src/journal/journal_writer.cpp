@@ -11,6 +11,8 @@
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
+#include "kept_numbers.hpp"
+
 namespace millpond::journal {
 namespace {
 
@@ -64,10 +66,7 @@ JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
       now_utc_ns_(utc_ns),
       synced_ns_(utc_ns) {
     recover();
-    prepared_.store(
-        new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes, options_.file_mode),
-        std::memory_order_relaxed);
-    ++next_ordinal_;
+    prepared_.store(allocate_next().release(), std::memory_order_relaxed);
 }
 
 JournalWriter::~JournalWriter() {
@@ -76,21 +75,25 @@ JournalWriter::~JournalWriter() {
     // If `retired_` is full, the next writer's recovery ends the segment.
     if (const std::unique_ptr<SegmentWriter> unused{prepared_.load(std::memory_order_relaxed)}) {
         std::error_code ignored;  // the next writer removes it then
-        std::filesystem::remove(unused->path(), ignored);
+        std::filesystem::remove(unused->file().path, ignored);
     }
 }
 
 void JournalWriter::recover() {
+    const auto kept = read_numbers(lock_.bytes());
     const auto files = list_segments(options_.folder);
+    std::uint64_t newest = 0;  // ordinal
+    bool is_whole = true;
     for (std::size_t i = 0; i < files.size(); ++i) {
         const auto& file = files[i];
         next_ordinal_ = file.ordinal + 1;
-        if (SegmentReader::is_blank(file.path)) {
+        if (file.ordinal > kept.ordinal && SegmentReader::is_blank(file.path)) {
             std::filesystem::remove(file.path);
             continue;
         }
         try {
-            recover(file, i + 1 < files.size() ? first_record_of(files[i + 1]) : 0);
+            is_whole = recover(file, i + 1 < files.size() ? first_record_of(files[i + 1]) : 0);
+            newest = file.ordinal;
         } catch (const std::exception& error) {
             if (!is_segment_failure(error)) throw;
             std::error_code unknown;
@@ -100,12 +103,19 @@ void JournalWriter::recover() {
             if (!unknown) next_record_ += bytes / kLeastRecordBytes;
         }
     }
+    next_ordinal_ = std::max(next_ordinal_, kept.ordinal + 1);
+    // The newest segment was removed or cut off: a consumer may have seen the numbers that it had.
+    if (kept.ordinal > newest || (kept.ordinal == newest && !is_whole))
+        next_record_ = std::max(next_record_, kept.next_record);
+    newest = std::max(newest, kept.ordinal);
+    if (newest != 0) write_numbers(lock_.bytes(), {.ordinal = newest, .next_record = next_record_});
     counters_.set_aside_segments.set(set_aside_.size());
     counters_.newest_record.set(next_record_ - 1);
     counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
 }
 
-void JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) {
+/// False when the file was cut off.
+bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) {
     const auto found = end_dead_segment(file.path, next_record);
     if (!found.fault.empty()) repaired_.push_back(file.path.string() + ": " + found.fault + "; its records are kept");
     const auto epoch = found.identity.epoch;
@@ -114,6 +124,7 @@ void JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) 
     if (epoch != epoch_) last_ring_ = 0;
     if (found.tail.last_ring > last_ring_) last_ring_ = found.tail.last_ring;
     epoch_ = epoch;
+    return std::filesystem::file_size(file.path) >= found.identity.segment_bytes;
 }
 
 std::uint64_t JournalWriter::resume_at(std::uint64_t epoch) const noexcept {
@@ -160,6 +171,8 @@ bool JournalWriter::open_segment() noexcept {
                      .session = session_,
                      .first_record = next_record_,
                      .begun_utc_ns = now_utc_ns_});
+    write_numbers(lock_.bytes(), {.ordinal = current_->file().ordinal,
+                                  .next_record = next_record_ + options_.segment_bytes / kLeastRecordBytes});
     growing_.store(current_.get(), std::memory_order_release);  // sync "segment started": sync_if_due
     counters_.segments.add();
     for (feed::InstrumentId id = 0; id < names_.size(); ++id) {
@@ -178,7 +191,12 @@ void JournalWriter::retire() noexcept {
         }
     }
     growing_.store(nullptr, std::memory_order_relaxed);  // released by the push below
-    if (!retired_.try_push(std::move(current_))) growing_.store(current_.get(), std::memory_order_relaxed);
+    const auto ordinal = current_->file().ordinal;
+    if (retired_.try_push(std::move(current_))) {
+        write_numbers(lock_.bytes(), {.ordinal = ordinal, .next_record = next_record_});
+    } else {
+        growing_.store(current_.get(), std::memory_order_relaxed);
+    }
 }
 
 bool JournalWriter::append_lost(LostRecord lost) noexcept {
@@ -223,13 +241,19 @@ void JournalWriter::note(core::Tally& counter, const std::exception& error) noex
     }
 }
 
+std::unique_ptr<SegmentWriter> JournalWriter::allocate_next() {
+    auto segment =
+        std::make_unique<SegmentWriter>(SegmentFile{next_ordinal_, segment_path(options_.folder, next_ordinal_)},
+                                        options_.segment_bytes, options_.file_mode);
+    ++next_ordinal_;
+    return segment;
+}
+
 bool JournalWriter::prepare() noexcept {
     if (prepared_.load(std::memory_order_relaxed) != nullptr) return false;
     try {
-        auto* segment =
-            new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes, options_.file_mode);
-        prepared_.store(segment, std::memory_order_release);  // sync "segment allocated": open_segment
-        ++next_ordinal_;
+        prepared_.store(allocate_next().release(),
+                        std::memory_order_release);  // sync "segment allocated": open_segment
         return true;
     } catch (const std::exception& error) {
         note(counters_.allocation_errors, error);
@@ -279,7 +303,7 @@ bool JournalWriter::find_taken_away(std::int64_t utc_ns) noexcept {
     searched_ns_ = utc_ns;
     const auto tell = [this](const SegmentWriter& segment, const char* what) {
         try {
-            throw JournalError(segment.path().string() + what);
+            throw JournalError(segment.file().path.string() + what);
         } catch (const std::exception& error) {  // or a lack of memory
             note(counters_.allocation_errors, error);
         }

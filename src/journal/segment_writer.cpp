@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <millpond/journal/segment_reader.hpp>
 
@@ -68,8 +69,8 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
     return dead;
 }
 
-SegmentWriter::SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes, std::uint32_t mode)
-    : path_(path), region_(memory::Region::file(path, checked(bytes), {.own = true, .mode = mode})) {}
+SegmentWriter::SegmentWriter(SegmentFile file, std::uint64_t bytes, std::uint32_t mode)
+    : file_(std::move(file)), region_(memory::Region::file(file_.path, checked(bytes), {.own = true, .mode = mode})) {}
 
 void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     auto own = identity;
@@ -104,7 +105,7 @@ void SegmentWriter::end() noexcept {
 void SegmentWriter::sync() const {
     // msync takes a non-const pointer, but does not write.
     if (msync(const_cast<std::byte*>(region_.data()), region_.size(), MS_SYNC) != 0) {
-        throw std::system_error(errno, std::generic_category(), path_.string() + ": cannot sync");
+        throw std::system_error(errno, std::generic_category(), file_.path.string() + ": cannot sync");
     }
 }
 

@@ -32,7 +32,7 @@ protected:
         std::filesystem::create_directories(folder_);
         std::uint64_t next = 1;
         for (std::size_t i = 0; i < quotes.size(); ++i) {
-            SegmentWriter segment{segment_path(folder_, i + 1), kSegmentBytes};
+            SegmentWriter segment{{i + 1, segment_path(folder_, i + 1)}, kSegmentBytes};
             segment.begin({.ring = RingName{"main"}, .epoch = kEpoch, .first_record = next});
             for (const auto behind = next + quotes[i]; next != behind; ++next) {
                 const auto one = quote(next);

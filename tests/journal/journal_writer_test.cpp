@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -258,6 +261,64 @@ TEST_F(JournalWriterTest, NumbersAndPlaceContinueAfterASilenceThatIsLongerThanRe
     JournalWriter next{options, 400'000'000'000};
     EXPECT_EQ(next.counters().newest_record.read(), 2 * kQuotesInSegment);
     EXPECT_EQ(next.resume_at(kEpoch), 2 * kQuotesInSegment + 1);
+}
+
+TEST_F(JournalWriterTest, NumbersContinueWhereAllSegmentsWereRemovedBetweenTwoRuns) {
+    {
+        JournalWriter writer{options(), 0};
+        writer.set_epoch(kEpoch);
+        append(writer, 1, 2 * kQuotesInSegment);
+    }
+    JournalReader follower{folder_};
+    Delivered before{follower};
+    before.drain();
+    const auto remembered = follower.current().record;
+    ASSERT_EQ(remembered, 2 * kQuotesInSegment);
+    for (int run = 0; run < 2; ++run) {  // the second removes what was never written to
+        for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
+        JournalWriter writer{options(), 0};
+        EXPECT_EQ(writer.next_record(), remembered + 1);
+    }
+    JournalWriter writer{options(), 0};
+    writer.set_epoch(kEpoch + 1);
+    append(writer, 1, 10);
+    Delivered followed{follower};
+    followed.drain();
+    expect_quotes(followed, 1, 10);
+    EXPECT_EQ(followed.items.size(), 10U) << "no loss";
+    JournalReader later{folder_};
+    later.seek(remembered + 1);
+    Delivered sought{later};
+    sought.drain();
+    expect_quotes(sought, 1, 10);
+}
+
+TEST_F(JournalWriterTest, NumbersOfADeadWriterAreNotUsedAgainWhereItsSegmentsWereRemoved) {
+    const auto lock = folder_ / "lock";
+    const auto dead = folder_ / "lock of a dead writer";
+    {
+        JournalWriter writer{options(), 0};
+        writer.set_epoch(kEpoch);
+        append(writer, 1, 2 * kQuotesInSegment);
+        std::filesystem::copy_file(lock, dead);  // as kill -9 leaves it
+    }
+    for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
+    std::filesystem::rename(dead, lock);
+    JournalWriter writer{options(), 0};
+    EXPECT_GT(writer.next_record(), 2 * kQuotesInSegment);
+    writer.set_epoch(kEpoch);
+    append(writer, 1, 10);
+    EXPECT_GT(list_segments(folder_).front().ordinal, 3U);
+}
+
+TEST_F(JournalWriterTest, ADamagedLockFileCostsNothingWhileTheSegmentsAreThere) {
+    {
+        JournalWriter writer{options(), 0};
+        append(writer, 1, 100);
+    }
+    std::ofstream{folder_ / "lock", std::ios::in | std::ios::binary} << std::string(200, 'x');
+    JournalWriter writer{options(), 0};
+    EXPECT_EQ(writer.next_record(), 101U);
 }
 
 TEST_F(JournalWriterTest, ASyncOnIntervalSaysUpToWhere) {

@@ -122,7 +122,7 @@ public:
 
 private:
     void recover();
-    void recover(const SegmentFile& file, std::uint64_t next_record);
+    bool recover(const SegmentFile& file, std::uint64_t next_record);
     [[nodiscard]] bool open_segment() noexcept;
     [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
     void retire() noexcept;
@@ -130,6 +130,7 @@ private:
     template <class Append>
     bool appended(std::size_t bytes, const Append& append) noexcept;
 
+    [[nodiscard]] std::unique_ptr<SegmentWriter> allocate_next();
     bool prepare() noexcept;
     bool end_retired() noexcept;
     bool sync_if_due(std::int64_t utc_ns) noexcept;
@@ -139,7 +140,7 @@ private:
     void note(core::Tally& counter, const std::exception& error) noexcept;
 
     WriterOptions options_;
-    memory::Region lock_;
+    memory::Region lock_;  ///< Its bytes keep numbers beyond the segments: src/journal/kept_numbers.hpp.
     WriterCounters counters_;
 
     // The appending thread's.

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/crc32c.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_header.hpp>
@@ -39,7 +40,7 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
 class SegmentWriter {
 public:
     /// Allocates the file. bytes: a multiple of 64 KiB. Throws memory::RegionError, with ENOSPC where the disk is full.
-    SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes, std::uint32_t mode = 0640);
+    SegmentWriter(SegmentFile file, std::uint64_t bytes, std::uint32_t mode = 0640);
     SegmentWriter(const SegmentWriter&) = delete;
     SegmentWriter& operator=(const SegmentWriter&) = delete;
 
@@ -67,7 +68,7 @@ public:
     [[nodiscard]] const SegmentHeader& header() const noexcept {
         return *reinterpret_cast<const SegmentHeader*>(region_.data());
     }
-    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    [[nodiscard]] const SegmentFile& file() const noexcept { return file_; }
     /// False once another process has moved or removed the file. A system call.
     [[nodiscard]] bool is_in_place() const noexcept { return region_.name_is_current(); }
 
@@ -75,7 +76,7 @@ private:
     SegmentHeader& own_header() noexcept { return *reinterpret_cast<SegmentHeader*>(region_.data()); }
     void note_in_index() noexcept;
 
-    std::filesystem::path path_;
+    SegmentFile file_;
     memory::Region region_;
     std::size_t at_{0};     // where the next record begins
     std::size_t block_{0};  // index blocks below this one have their entry

@@ -1,0 +1,75 @@
+#include "kept_numbers.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <millpond/core/descriptor.hpp>
+#include <millpond/journal/crc32c.hpp>
+
+namespace millpond::journal {
+namespace {
+
+constexpr std::uint64_t kNumbersMagic = 0x00314D554E4A504DULL;  // "MPJNUM1\0"
+constexpr std::size_t kNumberSlots = 2;
+
+struct NumbersSlot {
+    std::uint64_t magic;
+    std::uint64_t writes;
+    std::uint64_t ordinal;
+    std::uint64_t next_record;
+    std::uint64_t crc;
+};
+using NumbersWords = std::array<std::uint64_t, sizeof(NumbersSlot) / 8>;
+
+std::uint64_t checksum_of(const NumbersSlot& slot) noexcept {
+    NumbersWords words{};
+    std::memcpy(words.data(), &slot, sizeof slot);
+    return crc32c(std::span{words}.first(words.size() - 1));
+}
+
+/// All zero where neither slot is valid.
+NumbersSlot newest_slot(std::span<const std::byte> lock) noexcept {
+    NumbersSlot newest{};
+    for (std::size_t i = 0; i < kNumberSlots && (i + 1) * sizeof(NumbersSlot) <= lock.size(); ++i) {
+        NumbersSlot slot{};
+        std::memcpy(&slot, lock.data() + i * sizeof slot, sizeof slot);
+        if (slot.magic == kNumbersMagic && slot.crc == checksum_of(slot) && slot.writes > newest.writes) newest = slot;
+    }
+    return newest;
+}
+
+}  // namespace
+
+KeptNumbers read_numbers(std::span<const std::byte> lock) noexcept {
+    const auto slot = newest_slot(lock);
+    if (slot.writes == 0) return {};
+    return {.ordinal = slot.ordinal, .next_record = slot.next_record};
+}
+
+KeptNumbers read_numbers_of(const std::filesystem::path& folder) {
+    const auto path = folder / "lock";
+    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    std::array<std::byte, kNumberSlots * sizeof(NumbersSlot)> bytes{};
+    if (!file || ::pread(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+    return read_numbers(bytes);
+}
+
+void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexcept {
+    NumbersSlot slot{.magic = kNumbersMagic,
+                     .writes = newest_slot(lock).writes + 1,
+                     .ordinal = numbers.ordinal,
+                     .next_record = numbers.next_record,
+                     .crc = 0};
+    slot.crc = checksum_of(slot);
+    auto* at = lock.data() + slot.writes % kNumberSlots * sizeof slot;
+    // Who sees the slot sees that its segment was started.
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(at, &slot, sizeof slot);
+}
+
+}  // namespace millpond::journal
