@@ -80,7 +80,7 @@ void read_engine_table(std::string_view section, std::string_view text, EngineCo
     }
     const bool known = with_sections(section, config,
                                      [&](auto& sections) { settings::read_table_flag(text, sections.emplace_back()); });
-    if (!known) throw ConfigError(fmt::format("--{}: no such table", section));
+    if (!known) throw ConfigError(settings::flag_of(section) + ": no such table");
 }
 
 void complete(EngineConfig& config) {

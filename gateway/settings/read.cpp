@@ -84,7 +84,7 @@ void read_flag(std::string_view key, const std::string& text, Config& config) {
 }
 
 void read_table_flag(std::string_view section, std::string_view text, Config& config) {
-    const auto flag = fmt::format("--{}", section);
+    const auto flag = settings::flag_of(section);
     if (section == Schema<RingConfig>::name()) {
         config.rings.emplace_back().origin.where = flag;
         return settings::read_table_flag(text, config.rings.back());
@@ -100,7 +100,7 @@ void read_table_flag(std::string_view section, std::string_view text, Config& co
         return check_format_keys(feed_keys, config);
     }
     const auto* kind = kind_of(section, config);
-    if (kind == nullptr) throw ConfigError(fmt::format("--{}: no such table", section));
+    if (kind == nullptr) throw ConfigError(flag + ": no such table");
     auto& sink = config.sinks.emplace_back(*kind);
     sink.origin.where = flag;
     for (const auto& [key, value] : settings::pairs_of(text, flag)) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,6 +33,12 @@ std::string bytes_text(std::uint64_t bytes) {
         if (bytes != 0 && bytes % (1ULL << bits) == 0) return fmt::format("{}{}", bytes >> bits, unit);
     }
     return fmt::format("{}", bytes);
+}
+
+std::string flag_of(std::string_view name) {
+    auto flag = fmt::format("--{}", name);
+    std::ranges::replace(flag, '_', '-');
+    return flag;
 }
 
 std::string described(std::string_view section, std::string_view key) {

@@ -13,7 +13,7 @@ namespace millpond::settings {
 /// all read this, so that a key cannot be in one and not in the others.
 template <class Section>
 struct Key {
-    std::string_view name;   ///< In the file; a top-level key's flag is this with '-' for '_'.
+    std::string_view name;   ///< In the file; see flag_of for a top-level key's flag.
     std::string_view shape;  ///< What a value looks like; empty for a boolean.
     std::string_view help;
     void (*assign)(Section&, const Value&);         ///< Throws ConfigError.
@@ -50,6 +50,9 @@ struct Schema {
     static std::string_view name();
     static std::span<const Key<Section>> keys();
 };
+
+/// The flag of a top-level key or a table: `--drop-copy` of "drop_copy".
+[[nodiscard]] std::string flag_of(std::string_view name);
 
 /// How messages name a key: "key 'channel' of [[feed]]".
 [[nodiscard]] std::string described(std::string_view section, std::string_view key);

@@ -64,8 +64,7 @@ void read_sections(const Document& document, std::vector<Section>& sections, con
 /// One top-level key from the command line: `--log-level debug` is ("log_level", "debug").
 template <class Section>
 void read_flag(std::string_view key, const std::string& text, Section& section) {
-    auto flag = "--" + std::string{key};
-    for (auto& character : flag) character = character == '_' ? '-' : character;
+    const auto flag = flag_of(key);
     find_key<Section>(key, flag).assign(section, Value{flag, "it", Value::Bare{text}});
 }
 
@@ -75,7 +74,7 @@ void read_flag(std::string_view key, const std::string& text, Section& section) 
 /// One table from the command line: `--feed listen=127.0.0.1:9000,format=bbo28`.
 template <class Section>
 void read_table_flag(std::string_view text, Section& section) {
-    const auto flag = "--" + std::string{Schema<Section>::name()};
+    const auto flag = flag_of(Schema<Section>::name());
     for (const auto& [key, value] : pairs_of(text, flag)) {
         find_key<Section>(key, flag).assign(section,
                                             Value{flag, described(Schema<Section>::name(), key), Value::Bare{value}});

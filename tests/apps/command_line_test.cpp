@@ -17,6 +17,7 @@ namespace millpond::app {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -67,6 +68,20 @@ TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
     }
     EXPECT_THAT(refused({"fix", "acceptor", "--config", ""}), HasSubstr("--config: it is empty\n"));
     EXPECT_THAT(refused({"zzzzzzzz"}), HasSubstr("unknown command 'zzzzzzzz'; known are: completion, config"));
+}
+
+TEST(CommandLine, FlagsHaveHyphensAndMayBeWrittenWithUnderscores) {
+    const auto completion = run({"completion", "bash"});
+    EXPECT_THAT(completion.out, HasSubstr("--drop-copy"));
+    EXPECT_THAT(completion.out, Not(ContainsRegex("--[a-z-]*_")));
+    for (const auto* flag : {"--drop-copy", "--drop_copy"}) {
+        const auto outcome = run({"fix", "acceptor", flag, "sorces=A"});
+        EXPECT_EQ(outcome.exit_code, 2);
+        EXPECT_THAT(outcome.err, HasSubstr("--drop-copy: unknown key 'sorces' of [[drop_copy]]"));
+    }
+    EXPECT_THAT(run({"gateway", "--log_format=a_b"}).err, HasSubstr("--log-format"));
+    EXPECT_THAT(run({"gateway", "--log_format=a_b"}).err, HasSubstr("'a_b'"));
+    EXPECT_THAT(run({"tail", "--count", "1", "--", "--a_b"}).err, HasSubstr("--a_b"));
 }
 
 TEST(CommandLine, ANumberOutOfItsBoundsIsRefusedWithReadableBounds) {

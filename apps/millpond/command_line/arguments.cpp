@@ -3,6 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace millpond::app {
@@ -27,6 +31,15 @@ std::string in_words(const CLI::App& program, const CLI::ParseError& error) {
     for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) at = parsed.front();
     const auto* option = at->get_option_no_throw(name);
     return name + ": needs a value" + (option == nullptr ? "" : ", " + option->get_type_name());
+}
+
+void hyphenate_flags(std::span<char* const> words) {
+    for (auto* const word : words) {
+        const std::span text{word, std::strlen(word)};
+        const std::string_view view{text.data(), text.size()};
+        if (view == "--") return;
+        if (view.starts_with("--")) std::replace(text.begin(), std::ranges::find(text, '='), '_', '-');
+    }
 }
 
 }  // namespace
@@ -167,6 +180,7 @@ Option* Arguments::add_option(const std::string& name, const std::function<void(
 }
 
 bool Arguments::parse(int argc, char** argv) {
+    hyphenate_flags({argv, static_cast<std::size_t>(argc)});
     try {
         parser_->parse(argc, argv);
         return true;

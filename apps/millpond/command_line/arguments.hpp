@@ -111,7 +111,8 @@ public:
     Option* add_option(const std::string& name, const std::function<void(const std::string&)>& given,
                        const std::string& help);
 
-    /// Returns false after --help or --version, whose text it prints. Throws ParseError.
+    /// Returns false after --help or --version, whose text it prints. Throws ParseError. Underscores in names of flags,
+    /// as keys of a file have them, become hyphens in `argv`.
     [[nodiscard]] bool parse(int argc, char** argv);
     /// Whether the command line named this subcommand.
     [[nodiscard]] bool parsed() const;

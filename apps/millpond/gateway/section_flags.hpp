@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +20,7 @@ template <class Section>
 void add_key_flags(Arguments& options, const WrittenFlags& written) {
     for (const auto& key : settings::Schema<Section>::keys()) {
         std::string name{key.name};
-        std::string flag = "--" + name;
-        std::replace(flag.begin(), flag.end(), '_', '-');
+        const auto flag = settings::flag_of(name);
         if (key.shape.empty()) {
             options.add_flag(flag, [name, written] { written->emplace_back(name, "true"); }, std::string{key.help});
         } else {
@@ -47,7 +45,7 @@ inline void add_table_flag(Arguments& options, const WrittenFlags& written, cons
     const auto keep = [name, written](const std::vector<std::string>& tables) {
         for (const auto& one : tables) written->emplace_back(name, one);
     };
-    options.add_option("--" + name, keep, text)
+    options.add_option(settings::flag_of(name), keep, text)
         ->type_name("KEY=VALUE,...")
         ->takes_pairs(std::move(pairs))
         ->allow_extra_args(false);
