@@ -427,9 +427,17 @@ TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
     const auto ring = unique_ring("named");
     Program replay{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max", "--quiet"}};
     ASSERT_TRUE(replay.says("waiting for 1 readers"));
+    market::RingReader reader{{.name = ring}};
     Program tail{{"tail", "--ring", ring, "--symbol", "SYM1", "--format", "csv"}};
     EXPECT_EQ(replay.wait().exit_code, 3);
     EXPECT_EQ(lines_of(tail.wait().out, ",SYM1,"), named);
+    std::map<std::string, std::uint64_t> bids;
+    for (feed::InstrumentId id = 0; id < reader.instruments(); ++id) {
+        bids[std::string{reader.instrument(id)->symbol.view()}] = reader.board().quote(id).event.bid_size;
+    }
+    ASSERT_EQ(bids.size(), 4U);
+    EXPECT_EQ(bids.at("#1"), 0U) << "the quote without a name stays beside the one with it";
+    EXPECT_NE(bids.at("SYM1"), 0U);
 }
 
 TEST_F(JournalReplay, DatagramsAreDueAtTheRecordedDistancesAndTimesChooseAPart) {

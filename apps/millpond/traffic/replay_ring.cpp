@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -100,7 +101,7 @@ public:
         if (!wait_until_due(event.receive_utc_ns)) return;
         forget_other_epoch(event);
         if constexpr (requires { event.instrument; }) {
-            if (event.instrument != feed::kNoInstrument) event.instrument = id_here(event.instrument);
+            if (event.instrument != feed::kNoInstrument) event.instrument = id_here(event);
         }
         newest_utc_ns_ = event.receive_utc_ns;
         event.receive_ticks = core::ticks();
@@ -187,6 +188,7 @@ private:
         const auto epoch = reader_.current().epoch;
         if (epoch == std::exchange(epoch_, epoch)) return note_channel(event.channel);
         ids_.clear();
+        unnamed_.clear();
         for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
             if (!channels_[channel]) continue;
             feed::Clear clear;
@@ -202,7 +204,9 @@ private:
         channels_[channel] = true;
     }
 
-    [[nodiscard]] feed::InstrumentId id_here(feed::InstrumentId recorded) {
+    template <class Event>
+    [[nodiscard]] feed::InstrumentId id_here(const Event& event) {
+        const auto recorded = event.instrument;
         if (recorded >= ids_.size()) ids_.resize(recorded + std::size_t{1}, feed::kNoInstrument);
         if (ids_[recorded] != feed::kNoInstrument) return ids_[recorded];
         const auto* name = reader_.instrument(recorded);
@@ -212,8 +216,24 @@ private:
         // The ring refuses and counts ids beyond the board, which have no names.
         if (id == feed::kNoInstrument) return writer_.max_instruments();
         writer_.name(id, known.venue, known.symbol);
-        if (name != nullptr) ids_[recorded] = id;  // a damaged name is whole in the next segment
+        if (name == nullptr) {
+            unnamed_.insert_or_assign(recorded, id);  // a damaged name is whole in the next segment
+            return id;
+        }
+        ids_[recorded] = id;
+        if (const auto unnamed = unnamed_.extract(recorded)) void_quote(unnamed.mapped(), event);
         return id;
+    }
+
+    /// The quote without a name is that of an instrument that has one from this event on.
+    template <class Event>
+    void void_quote(feed::InstrumentId instrument, const Event& event) {
+        feed::Clear clear;
+        clear.instrument = instrument;
+        clear.channel = event.channel;
+        clear.receive_utc_ns = event.receive_utc_ns;
+        clear.receive_ticks = core::ticks();
+        writer_.publish(clear);
     }
 
     RingReplayOptions options_;
@@ -223,8 +243,9 @@ private:
     market::RingWriter writer_;
     feed::InstrumentTable instruments_;
     traffic::MonotonicClock clock_;
-    std::vector<feed::InstrumentId> ids_;  // of the recorded ones
-    std::vector<bool> channels_;           // that have published
+    std::vector<feed::InstrumentId> ids_;                       // of the recorded ones
+    std::map<feed::InstrumentId, feed::InstrumentId> unnamed_;  // of recorded ones whose name is not known so far
+    std::vector<bool> channels_;                                // that have published
     std::uint64_t epoch_{0};
     std::uint64_t paces_at_;  // ring number at which readers are checked
     std::int64_t start_ns_{0};
