@@ -12,6 +12,8 @@
 #include <millpond/journal/segment_reader.hpp>
 #include <millpond/memory/region.hpp>
 
+#include "kept_numbers.hpp"
+
 namespace millpond::journal {
 namespace {
 
@@ -58,8 +60,20 @@ SegmentInfo describe(const SegmentFile& file) {
 }  // namespace
 
 std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder) {
+    auto newest = read_numbers_of(folder).ordinal;
     std::vector<SegmentInfo> infos;
-    for (const auto& file : list_segments(folder)) infos.push_back(describe(file));
+    for (const auto& file : list_segments(folder)) {
+        infos.push_back(describe(file));
+        if (infos.back().state != SegmentState::waiting) newest = std::max(newest, file.ordinal);
+    }
+    for (auto& info : infos) {
+        if (info.state != SegmentState::waiting || info.file.ordinal > newest) continue;
+        // Segments are started in order. A writer may have started this one since the first look.
+        info = describe(info.file);
+        if (info.state != SegmentState::waiting || !std::filesystem::exists(info.file.path)) continue;
+        info.state = SegmentState::unreadable;
+        info.error = info.file.path.string() + ": it is empty";
+    }
     return infos;
 }
 
@@ -74,7 +88,6 @@ bool is_segment_failure(const std::exception& error) noexcept {
         case ELOOP:
         case EACCES:
         case EPERM:
-        case EAGAIN:  // without a size
         case ENOENT: return true;
         default: return false;
     }

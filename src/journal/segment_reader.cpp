@@ -21,11 +21,13 @@ namespace millpond::journal {
 
 namespace {
 
-/// Whether it is a regular file with only zeros from this offset until after the place of its first records.
+/// Whether it is a regular file with only zeros from this offset until after the place of its first records. Not true
+/// of one that is shorter than a header, which no writer allocates.
 bool is_zero_from(const core::Descriptor& file, std::uint64_t offset) {
     struct stat facts{};
     bool zero = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
     const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+    if (bytes != 0 && bytes < kHeaderBytes) return false;
     std::array<std::byte, kHeaderBytes> page{};
     const auto stop = bytes == 0 ? 0 : std::min<std::uint64_t>(bytes, data_offset(bytes) + kHeaderBytes);
     for (auto at = offset; zero && at < stop; at += page.size()) {
@@ -34,6 +36,15 @@ bool is_zero_from(const core::Descriptor& file, std::uint64_t offset) {
                                               [](std::byte byte) { return byte == std::byte{0}; });
     }
     return zero;
+}
+
+memory::Region open_segment(const std::filesystem::path& path) {
+    try {
+        return memory::Region::open_file(path);
+    } catch (const memory::RegionError& error) {
+        if (error.code().value() != EAGAIN) throw;
+        throw JournalError(path.string() + ": it is empty");
+    }
 }
 
 core::Descriptor open_to_look(const std::filesystem::path& path) {
@@ -64,7 +75,7 @@ std::optional<std::int64_t> receive_time(const RecordView& view) noexcept {
     return std::nullopt;
 }
 
-SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory::Region::open_file(path)) {
+SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(open_segment(path)) {
     const auto refuse = [&](const std::string& what) { throw JournalError(path.string() + ": " + what); };
     if (region_.size() < kHeaderBytes)
         refuse("not a journal segment: " + std::to_string(region_.size()) + " bytes, the least is 4096");

@@ -395,6 +395,46 @@ TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsRepla
     EXPECT_THAT(published.err, HasSubstr(damaged.filename().string()));
 }
 
+TEST_F(JournalReplay, ASegmentThatWasCutOffIsTheSameToEveryCommand) {
+    struct Case {
+        std::size_t behind;  // 0: the newest segment
+        std::uintmax_t bytes;
+    };
+    const auto file = folder_ + ".json";
+    const std::vector<std::vector<std::string>> commands{
+        {"journal", "verify", folder_},
+        {"journal", "cat", folder_},
+        {"journal", "export", folder_, "json", file},
+        {"replay", folder_, "--to", "127.0.0.1:9", "--speed", "max", "--quiet"},
+        {"replay", folder_, "--ring", unique_ring("cut"), "--speed", "max", "--quiet"},
+    };
+    const auto expect = [&](int exit_code, const std::string& text) {
+        for (const auto& command : commands) {
+            const auto outcome = run(command);
+            EXPECT_EQ(outcome.exit_code, exit_code) << command[0] << ' ' << command[1] << outcome.err;
+            EXPECT_THAT(outcome.err, HasSubstr(text)) << command[0] << ' ' << command[1];
+        }
+    };
+    for (const auto& [behind, bytes] : {Case{0, 0}, Case{0, 1}, Case{0, 100}, Case{0, 5'000}, Case{1, 0}, Case{1, 1}}) {
+        SCOPED_TRACE(std::to_string(behind) + " from the end, cut to " + std::to_string(bytes));
+        std::filesystem::remove_all(folder_);
+        write(30'000);
+        auto files = journal::list_segments(folder_);
+        ASSERT_GT(files.size(), 2U);
+        const auto waiting = folder_ + "/0000000099.mpj";
+        std::ofstream{waiting}.close();  // as a writer that creates it leaves it for an instant
+        expect(0, "");
+        const auto& cut = files[files.size() - 1 - behind].path;
+        std::filesystem::resize_file(cut, bytes);
+        expect(3, cut.filename().string() + (bytes == 0 ? ": it is empty" : ": "));
+    }
+    std::filesystem::remove(file);
+    const auto empty = folder_ + "/empty.mpj";
+    std::ofstream{empty}.close();
+    EXPECT_EQ(run({"journal", "verify", empty}).exit_code, 5);
+    EXPECT_EQ(run({"journal", "cat", empty}).exit_code, 5);
+}
+
 TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
     write(30'000);
     const auto files = journal::list_segments(folder_);

@@ -314,6 +314,35 @@ TEST_F(JournalDamageTest, ANewestSegmentWithoutItsHeaderIsDamageAndOneThatWaitsI
         << found.faults[0];
 }
 
+TEST_F(JournalDamageTest, ANewestSegmentThatWasCutToNothingIsDamageAndItsNumbersAreNotUsedAgain) {
+    for (const std::uintmax_t bytes : {0U, 1U}) {
+        std::filesystem::remove_all(folder_);
+        write(2 * kQuotesInSegment);
+        const auto newest = list_segments(folder_).back();
+        std::filesystem::resize_file(newest.path, bytes);
+        const auto found = read();
+        ASSERT_EQ(found.faults.size(), 1U);
+        EXPECT_NE(found.faults[0].find(newest.path.filename().string()), std::string::npos) << found.faults[0];
+        const auto described = describe_segments(folder_);
+        EXPECT_EQ(described.back().state, SegmentState::unreadable);
+        EXPECT_NE(described.back().error.find(newest.path.string()), std::string::npos) << described.back().error;
+        JournalReader follower{folder_};
+        Delivered followed{follower};
+        followed.drain();
+        const auto before = followed.items.size();
+        {
+            JournalWriter writer{options(), 0};
+            EXPECT_EQ(writer.set_aside_segments().size(), 1U);
+            EXPECT_GE(writer.next_record(), 2 * kQuotesInSegment + 1);
+            writer.set_epoch(kEpoch);
+            append(writer, 1, 1);
+        }
+        followed.drain();
+        ASSERT_EQ(followed.items.size(), before + 2);  // the loss, then the quote
+        EXPECT_EQ(followed.all<LostRecord>().back().last, followed.items.back().at.record - 1);
+    }
+}
+
 TEST_F(JournalDamageTest, TheWriterSetsUnreadableSegmentsAsideAndGivesNoNumberTwice) {
     write(100);
     const auto path = first_segment();

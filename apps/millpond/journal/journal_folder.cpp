@@ -27,6 +27,9 @@ std::vector<journal::SegmentInfo> segments_of(const std::string& folder) {
     if (!std::filesystem::is_directory(folder) && !std::filesystem::is_regular_file(folder)) {
         throw NoJournal(fmt::format("'{}' is not a journal: it is neither a folder nor a segment's file", folder));
     }
+    std::error_code unknown;
+    if (std::filesystem::is_regular_file(folder) && std::filesystem::file_size(folder, unknown) == 0)
+        throw NoJournal(fmt::format("'{}' is not a journal: the file is empty", folder));
     auto segments = journal::describe_segments(folder);
     if (segments.empty() && !std::filesystem::exists(std::filesystem::path{folder} / kLock)) {
         throw NoJournal(fmt::format("'{}' is not a journal: it holds no segment", folder));

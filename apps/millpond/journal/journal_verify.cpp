@@ -198,7 +198,8 @@ Command journal_verify_command(Arguments& journal) {
         "verify", "Verify a journal: checksums, headers, indexes, and that no record is missing in the middle.");
     command->footer(
         "Exit codes: 0 good, 1 failed, 2 usage error, 3 damaged records, headers,\n"
-        "indexes or segments, 4 records missing in the middle or duplicated, 5 not a journal.");
+        "indexes or segments, 4 records missing in the middle or duplicated, 5 not a journal.\n"
+        "An empty segment behind all that were in use is good: the gateway has allocated it.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();
     return {command, [folder] { return verify(*folder); }};

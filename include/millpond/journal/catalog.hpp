@@ -21,7 +21,7 @@ struct SegmentFile {
 [[nodiscard]] std::vector<SegmentFile> list_segments(const std::filesystem::path& folder);
 
 enum class SegmentState : std::uint8_t {
-    waiting,     ///< Allocated, not in use yet.
+    waiting,     ///< Allocated, not in use yet: an empty file behind all that were ever in use.
     growing,     ///< A writer appends to it, or died while it did.
     ended,       ///< Whole.
     unreadable,  ///< See SegmentInfo::error.

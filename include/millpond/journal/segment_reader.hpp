@@ -67,8 +67,8 @@ public:
     /// True for a file that was allocated and never used: all that a used one would hold first is zero. Such a file
     /// can go. Also true where there is no such file.
     [[nodiscard]] static bool is_blank(const std::filesystem::path& path);
-    /// True for a file that holds more than a header, and for what is no regular file: one that waits to be used is
-    /// neither.
+    /// True for a file that holds more than a header or has room for less, and for what is no regular file: one that
+    /// waits to be used is neither.
     [[nodiscard]] static bool is_filled(const std::filesystem::path& path);
 
     [[nodiscard]] ReadOutcome next(RecordView& into) noexcept;
