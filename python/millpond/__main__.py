@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from . import MillpondError, MillpondWarning, Scan, scan
+from .scan import no_instrument_text
 from .tables import TABLES
 
 
@@ -57,7 +58,9 @@ def _export(options: argparse.Namespace) -> int:
 
         with source._following():
             write_tables(source, {name: str(place) for name, place in places.items()})
-        return _report(source, *places.values())
+        code = _report(source, *places.values())
+        _name_unknown(source)
+        return code
     code = 0
     for name, place in places.items():
         table = getattr(source, name)
@@ -66,7 +69,13 @@ def _export(options: argparse.Namespace) -> int:
         else:
             table.to_parquet(place, partition_by=options.partition_by)
         code |= _report(source, place)
+    _name_unknown(source)
     return code
+
+
+def _name_unknown(source: Scan) -> None:
+    if unknown := source._unknown_symbols():
+        print(f"millpond: {no_instrument_text(unknown)}", file=sys.stderr)
 
 
 def _report(source: Scan, *places: Path) -> int:

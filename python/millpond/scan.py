@@ -373,11 +373,22 @@ class Scan:
                 yield part
         finally:
             progress.end()
-        self._warn(opened.report(self._date), 4)
+        self._warn(opened, 4)
 
-    def _warn(self, report: Report | None = None, level: int = 3) -> None:
-        """Warns about damaged or lost data of a reading; None: the newest one. level: frames up to the user's."""
-        report = report or self.report
+    def _unknown_symbols(self, opened: _Opened | None = None) -> list[str]:
+        """Requested symbols that a reading, by default the newest one, did not meet in the whole file."""
+        opened = opened or self._opened
+        if opened is None or self._symbols is None or not opened.report(None).complete:
+            return []
+        return sorted(set(self._symbols) - set(opened.table.symbols().tolist()))
+
+    def _warn(self, opened: _Opened | None = None, level: int = 3) -> None:
+        """Warns about damaged or lost data of a reading and about symbols that it did not meet; None: the newest one.
+        level: frames up to the user's.
+        """
+        report = opened.report(self._date) if opened is not None else self.report
+        if unknown := self._unknown_symbols(opened):
+            warnings.warn(f"{self.path}: {no_instrument_text(unknown)}", MillpondWarning, stacklevel=level)
         if not report.ok:
             lost, refused = report.counts.get("lost", 0), report.refused
             found = [f"{report.error_count} errors, {lost} events lost"]
@@ -392,6 +403,10 @@ class Scan:
                 MillpondWarning,
                 stacklevel=level,
             )
+
+
+def no_instrument_text(symbols: list[str]) -> str:
+    return f"no instrument is called {', '.join(map(repr, symbols))}"
 
 
 class _Opened:
@@ -460,7 +475,7 @@ def scan(
     path: a journal's folder or segment, a file of ITCH messages, or a capture (pcap); the files also as .gz or .zst. A
         compressed segment is unpacked into a temporary file, which exists during the reading.
     format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: detected from the contents.
-    symbols: only these instruments.
+    symbols: only these instruments; a MillpondWarning names those that a complete reading did not meet.
     start, end: from this time on, and before that one; by receive time, or exchange time if there is none. Strings,
         dates and datetimes without a zone are UTC; an int is UTC nanoseconds. A Timestamp of pandas is a datetime.
     prices: "float64" in whole units, or "int64" in 1/10000.

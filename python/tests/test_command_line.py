@@ -25,6 +25,8 @@ def test_export_writes_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["export", str(path), str(tmp_path / "npy"), "--format", "npy", "--table", "trades"]) == 0
     assert len(np.load(tmp_path / "npy" / "trades.npy")) > 0
     capsys.readouterr()
+    assert main(["export", str(path), str(tmp_path / "few"), "--symbol", "S1", "--symbol", "nil"]) == 0
+    assert capsys.readouterr().err == "millpond: no instrument is called 'nil'\n"
     assert main(["export", str(tmp_path / "none"), str(tmp_path / "x")]) == 1
     assert "none" in capsys.readouterr().err
 

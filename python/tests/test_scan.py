@@ -58,6 +58,33 @@ def test_quotes_of_a_day_equal_those_of_a_plain_book(day: tuple[Path, list[tuple
     assert report.counts["messages"] == 20_000
 
 
+@pytest.mark.parametrize("read", ["to_numpy", "to_arrow", "to_polars"])
+def test_symbols_that_a_file_does_not_have_are_named(day, read: str) -> None:  # type: ignore[no-untyped-def]
+    known = millpond.scan(day[0])
+    known.to_numpy()
+    symbols = [str(known.symbols[0]), "NONE", "nil"]
+    scan = millpond.scan(day[0], symbols=symbols)
+    with pytest.warns(millpond.MillpondWarning, match="no instrument is called 'NONE', 'nil'$"):
+        assert len(getattr(scan, read)()) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", millpond.MillpondWarning)
+        getattr(millpond.scan(day[0], symbols=symbols[:1]), read)()
+        next(scan.batches(1))  # the rest may have them
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_segment_that_was_cut_off_is_an_error(tmp_path: Path, size: int) -> None:
+    golden = gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes())
+    (tmp_path / "0000000001.mpj").write_bytes(golden)
+    (tmp_path / "0000000002.mpj").write_bytes(golden[:size])
+    scan = millpond.scan(tmp_path)
+    with pytest.warns(millpond.MillpondWarning, match="events lost"):
+        rows = scan.to_numpy()
+    assert len(rows) == 131
+    # Without its file `lock`, an empty newest segment is one that a writer has just created.
+    assert any("0000000002.mpj" in error for error in scan.report.errors) == (size != 0)
+
+
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_compressed_files_are_read_like_plain_ones(day, tmp_path: Path, ending: str) -> None:  # type: ignore[no-untyped-def]
     path, expected = day

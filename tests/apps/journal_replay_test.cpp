@@ -395,6 +395,26 @@ TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsRepla
     EXPECT_THAT(published.err, HasSubstr(damaged.filename().string()));
 }
 
+TEST_F(JournalReplay, SymbolsWithoutEventsAreNamedOnceAllIsRead) {
+    write(1'000);
+    const std::vector<std::string> symbols{"--symbol", "SYM1", "--symbol", "syn1", "--symbol", "SYM9"};
+    const auto said = [&](std::vector<std::string> command, const std::vector<std::string>& more) {
+        command.insert(command.end(), symbols.begin(), symbols.end());
+        command.insert(command.end(), more.begin(), more.end());
+        const auto outcome = run(command);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        return outcome.err;
+    };
+    const auto file = folder_ + ".json";
+    const std::string warning = "symbols without events: SYM9, syn1\n";
+    EXPECT_EQ(said({"journal", "cat", folder_}, {}), warning);
+    EXPECT_THAT(said({"journal", "export", folder_, "json", file}, {}), HasSubstr(warning));
+    EXPECT_EQ(said({"journal", "cat", folder_}, {"--until", "2100-01-01"}), warning);
+    EXPECT_EQ(said({"journal", "cat", folder_}, {"--count", "3"}), "") << "the rest may have them";
+    EXPECT_EQ(run({"journal", "cat", folder_, "--symbol", "SYM1"}).err, "");
+    std::filesystem::remove(file);
+}
+
 TEST_F(JournalReplay, ASegmentThatWasCutOffIsTheSameToEveryCommand) {
     struct Case {
         std::size_t behind;  // 0: the newest segment

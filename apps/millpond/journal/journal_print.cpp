@@ -46,6 +46,7 @@ class Printer {
 public:
     explicit Printer(const JournalPrintOptions& options)
         : wanted_(options.symbols.begin(), options.symbols.end()),
+          without_events_(wanted_),
           count_(options.count),
           format_(format_of(options.format)),
           lines_(format_),
@@ -72,6 +73,7 @@ public:
         feed::InstrumentId id = feed::kNoInstrument;
         if constexpr (requires { event.instrument; }) id = event.instrument;
         if (!wants(id)) return;
+        if (id != feed::kNoInstrument && !without_events_.empty()) note_event_of(id);
         const auto before = lines_.lines().size();
         lines_.write(event, reader_.current().ring);
         if (lines_.lines().size() != before) ++printed_;  // CSV has no row for some
@@ -83,7 +85,7 @@ public:
         if (lost.reason == journal::LostReason::damaged) exit_code_ = kJournalDamaged;
     }
 
-    [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }
+    [[nodiscard]] bool over() const noexcept { return over_ || is_counted_out(); }
     [[nodiscard]] EventLines& lines() noexcept { return lines_; }
     [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
     /// Prints the segments that were found damaged since the last call.
@@ -92,6 +94,11 @@ public:
             to_stderr("{}\n", fault);
             exit_code_ = kJournalDamaged;
         }
+    }
+    /// Prints the requested symbols that had no event, if all that was selected has been read.
+    void name_absent_symbols() const {
+        if (is_counted_out() || without_events_.empty()) return;
+        to_stderr("symbols without events: {}\n", fmt::join(without_events_, ", "));
     }
     [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
     [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
@@ -124,11 +131,19 @@ private:
         }
         return is_wanted_[id];
     }
+    void note_event_of(feed::InstrumentId id) {
+        const auto* instrument = reader_.instrument(id);
+        const auto found = without_events_.find(instrument != nullptr ? std::string{instrument->symbol.view()}
+                                                                      : fmt::format("#{}", id));
+        if (found != without_events_.end()) without_events_.erase(found);
+    }
+    [[nodiscard]] bool is_counted_out() const noexcept { return count_ != 0 && printed_ >= count_; }
     [[nodiscard]] bool is_wanted(const feed::Symbol& symbol) const {
         return wanted_.empty() || wanted_.contains(symbol.view());
     }
 
     std::set<std::string, std::less<>> wanted_;
+    std::set<std::string, std::less<>> without_events_;  // of them, so far
     std::vector<bool> is_wanted_;
     std::vector<bool> is_named_;  // otherwise by number so far
     std::uint64_t count_;
@@ -158,6 +173,7 @@ int print(const JournalPrintOptions& options) {
         if (!options.follow) break;
         std::this_thread::sleep_for(kWhileNothingComes);
     }
+    if (!stop.load(std::memory_order_relaxed)) printer.name_absent_symbols();
     return printer.exit_code();
 }
 
@@ -188,6 +204,7 @@ int write_file(const JournalPrintOptions& options) {
     }
     if (std::fclose(file.release()) != 0) cannot_write(options.file);
     printer.name_faults();
+    if (!stop.load(std::memory_order_relaxed)) printer.name_absent_symbols();
     fmt::print("{} {} written to '{}'; {} events were lost before\n", printer.printed(),
                options.format == "csv" ? "rows" : "events", options.file, printer.lost());
     return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
@@ -202,7 +219,9 @@ std::shared_ptr<JournalPrintOptions> add_selection(Arguments& command) {
     command.add_option("--since", options->since, "start at this receive time, UTC, such as 2026-11-20T14:30:00")
         ->excludes(from);
     command.add_option("--until", options->until, "end at this receive time");
-    command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")
+    command
+        .add_option("--symbol", options->symbols,
+                    "only this instrument; may be given several times. Symbols without events are named at the end")
         ->allow_extra_args(false);
     command.add_option("--count", options->count, "end after this many events that have a line or row (0: never)")
         ->check(whole_number())
