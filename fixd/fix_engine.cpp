@@ -125,10 +125,10 @@ void FixEngine::open_standby(const StandbyConfig& standby) {
     };
     options.refused = [this](engine::ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
                              std::string_view detail) {
-        log_->say(
-            service::Severity::warning, fmt::format("standby.refused.{}", name(reason)),
-            fmt::format("standby: primary {} refused{}{}: {}{}{}", peer.to_string(), session.empty() ? "" : " for ",
-                        shown(session), name(reason), detail.empty() ? "" : ": ", detail));
+        const auto who = reason == engine::ReplicaRefusal::full ? std::string{} : " " + peer.to_string();
+        log_->say(service::Severity::warning, fmt::format("standby.refused.{}", name(reason)),
+                  fmt::format("standby: primary{} refused{}{}: {}{}{}", who, session.empty() ? "" : " for ",
+                              shown(session), name(reason), detail.empty() ? "" : ": ", detail));
     };
     replicas_ = std::make_unique<engine::ReplicaServer>(*standby_io_, std::move(options));
     std::ranges::move(replicas_->add_metrics(registry_), std::back_inserter(registrations_));

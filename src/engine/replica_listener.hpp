@@ -65,6 +65,7 @@ private:
     /// False if the connection must end.
     [[nodiscard]] bool take(Guest& guest, core::Moment now);
     [[nodiscard]] bool take_hello(Guest& guest, core::Moment now);
+    void pause_accepting(int error, core::Moment now);
     void count(ReplicaRefusal reason, const net::SocketAddress& peer, std::string_view session,
                std::string_view detail);
     void count_stranger(const Guest& guest, std::string_view why);

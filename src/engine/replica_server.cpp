@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -62,6 +63,7 @@ std::string_view name(ReplicaRefusal reason) noexcept {
         case ReplicaRefusal::token: return "wrong token";
         case ReplicaRefusal::unknown_session: return "unknown session";
         case ReplicaRefusal::superseded: return "superseded";
+        case ReplicaRefusal::full: return "too many connections";
         case ReplicaRefusal::store: return "store";
         case ReplicaRefusal::protocol: return "protocol";
     }
@@ -222,7 +224,7 @@ void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
     for (;;) {
         auto accepted = accepted_socket(socket_.get());
         if (!accepted) {
-            if (accepted.error() != 0) pause_.begin(*io_, socket_.get(), *this, now);
+            if (accepted.error() != 0) pause_accepting(accepted.error(), now);
             break;
         }
         if (!options_.allowed.contains(accepted->peer)) {
@@ -242,6 +244,11 @@ void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
         guests_.back()->connection->watch(*io_, *this);
     }
     io_->wants_timer(slot_, next_deadline_ns());
+}
+
+void ReplicaServer::Listener::pause_accepting(int error, core::Moment now) {
+    count(ReplicaRefusal::full, {}, {}, std::generic_category().message(error));
+    pause_.begin(*io_, socket_.get(), *this, now);
 }
 
 /// If there are too many strangers, the oldest is disconnected.

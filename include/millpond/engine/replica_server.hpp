@@ -49,6 +49,7 @@ enum class ReplicaRefusal : std::uint8_t {
     token,            ///< The token is wrong.
     unknown_session,  ///< There is no session of these ids.
     superseded,       ///< Another machine has taken over from it.
+    full,             ///< There is no descriptor or memory for its connection, which waits. Its address is not known.
     store,            ///< It has another store than the one that the copy is of, or the copy's disk fails.
     protocol,         ///< A frame that makes no sense.
 };

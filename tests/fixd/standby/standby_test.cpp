@@ -11,10 +11,13 @@
 #include <string>
 #include <string_view>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/fix/utc_time.hpp>
 
 #include "fixd/admin/admin_server.hpp"
@@ -22,6 +25,7 @@
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
+#include "tests/support/descriptor_limit.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -389,6 +393,30 @@ TEST_F(FixStandbyPair, APrimaryThatIsTurnedAwayIsLoggedAndCountedWithTheReason) 
     engine::RawClient stranger{port_of(b_->engine().standby_address())};
     stranger.send("GET / HTTP/1.1\r\n\r\n");
     ASSERT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; }));
+}
+
+TEST_F(FixStandbyPair, WithoutDescriptorsAStandbySaysSoAndIsThereWhenThereAreSome) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "UBSan's vptr check needs a descriptor";
+#endif
+    start_b();
+    const core::Descriptor waiting{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    {
+        const test::NoMoreDescriptors none;
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port_of(b_->engine().standby_address()));
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+        ASSERT_TRUE(comes_true([&] { return refusals("too_many_connections") > 0; }));
+    }
+    EXPECT_THAT(b_->said(), HasSubstr("standby: primary refused: too many connections: Too many open files"));
+    start_a(with_standby());
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); })) << health(*b_);
+    constexpr std::string_view kNoHello = "GET / HTTP/1.1\r\n\r\n";
+    ASSERT_GT(::send(waiting.get(), kNoHello.data(), kNoHello.size(), MSG_NOSIGNAL), 0);
+    EXPECT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; })) << "it was not accepted later";
 }
 
 }  // namespace
