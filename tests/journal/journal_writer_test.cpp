@@ -246,21 +246,38 @@ TEST_F(JournalWriterTest, RetentionByAgeRemovesWhatIsOlder) {
 }
 
 TEST_F(JournalWriterTest, NumbersAndPlaceContinueAfterASilenceThatIsLongerThanRetention) {
-    auto options = this->options();
-    options.keep_for = std::chrono::seconds{100};
-    options.roll_after = std::chrono::seconds{10};
-    {
-        JournalWriter writer{options, 0};
-        writer.set_epoch(kEpoch);
-        append(writer, 1, 2 * kQuotesInSegment);
-        writer.step(200'000'000'000);  // ends the segment although no event comes
-        writer.service(200'000'000'000);
-        writer.service(400'000'000'000);
-        EXPECT_EQ(writer.counters().removed_segments.read(), 2U);
+    auto by_age = options();
+    by_age.keep_for = std::chrono::seconds{100};
+    auto by_size = options();
+    by_size.keep_bytes = 1;
+    for (auto options : {by_age, by_size}) {
+        SCOPED_TRACE(options.keep_bytes);
+        std::filesystem::remove_all(folder_);
+        options.roll_after = std::chrono::seconds{10};
+        {
+            JournalWriter writer{options, 0};
+            writer.set_epoch(kEpoch);
+            append(writer, 1, 2 * kQuotesInSegment);
+            writer.step(200'000'000'000);  // ends the segment although no event comes
+            writer.service(200'000'000'000);
+            for (std::int64_t now = 400; now < 500; now += 10) {
+                writer.step(now * 1'000'000'000);
+                writer.service(now * 1'000'000'000);
+            }
+            EXPECT_EQ(writer.counters().removed_segments.read(), 2U);
+        }
+        ASSERT_EQ(list_segments(folder_).size(), 1U) << "the newest with records stays, whatever it takes";
+        JournalWriter next{options, 500'000'000'000};
+        EXPECT_EQ(next.counters().newest_record.read(), 2 * kQuotesInSegment);
+        EXPECT_EQ(next.resume_at(kEpoch), 2 * kQuotesInSegment + 1);
+        next.set_epoch(kEpoch);
+        append(next, 2 * kQuotesInSegment + 1, 2 * kQuotesInSegment + 5);
+        JournalReader reader{folder_};
+        Delivered delivered{reader};
+        delivered.drain();
+        EXPECT_TRUE(delivered.all<LostRecord>().empty());
+        EXPECT_EQ(delivered.items.back().at.record, 2 * kQuotesInSegment + 5);
     }
-    JournalWriter next{options, 400'000'000'000};
-    EXPECT_EQ(next.counters().newest_record.read(), 2 * kQuotesInSegment);
-    EXPECT_EQ(next.resume_at(kEpoch), 2 * kQuotesInSegment + 1);
 }
 
 TEST_F(JournalWriterTest, NumbersContinueWhereAllSegmentsWereRemovedBetweenTwoRuns) {

@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <ios>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +23,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/segment_reader.hpp>
 
 #include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/sink_thread.hpp"
@@ -334,6 +338,46 @@ TEST_F(KafkaSinkTest, WhatRetentionRemovedDuringAnOutageIsToldAndCounted) {
     ASSERT_NE(lost, reader.received.end());
     EXPECT_EQ(number_in(lost->value, "first"), 103);
     EXPECT_EQ(number_in(lost->value, "last"), static_cast<std::int64_t>(102 + account.missed));
+}
+
+TEST_F(KafkaSinkTest, ANameThatIsDamagedInOneSegmentIsThatOfTheNextWhileItCatchesUp) {
+    constexpr std::uint64_t kQuotes = 30'000;
+    open_journal();
+    const MockCluster cluster;
+    for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
+    publish(kQuotes);
+    const auto files = millpond::journal::list_segments(folder_ / "journal");
+    ASSERT_GE(files.size(), 3U);
+    const auto last_damaged = millpond::journal::SegmentReader{files[0].path}.tail()->last_ring;
+    std::fstream segment{files[0].path, std::ios::in | std::ios::out | std::ios::binary};
+    const std::string bytes{std::istreambuf_iterator<char>{segment}, {}};
+    const auto name = bytes.find(std::string{"AAPL\0", 5});
+    ASSERT_NE(name, std::string::npos);
+    segment.seekp(static_cast<std::streamoff>(name)).put('?').flush();
+    {
+        // A run that ends in the middle of that segment: the next begins there.
+        auto few = options(cluster.brokers());
+        few.window = 100;
+        const auto sink = open(few);
+        ASSERT_TRUE(wait([&] { return sink->account().delivered >= 300; }));
+    }
+    const auto sink = open(options(cluster.brokers()));
+    ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
+    EXPECT_TRUE(sink->account().closes());
+    KafkaReader reader{cluster.brokers(), {"bbo", "millpond.events"}, MockCluster::kPartitions};
+    ASSERT_TRUE(reader.until([&] { return reader.sequences.size() == kQuotes + 1; }));  // and 0 of the lost name
+    std::set<std::uint64_t> seen;
+    for (const auto& message : reader.received) {
+        if (message.topic != "bbo") continue;
+        seen.insert(message.sequence);
+        const auto* const named = message.sequence % 2 == 0 ? "AAPL" : "MSFT";
+        if (message.sequence % 2 == 0 && message.sequence <= last_damaged) {
+            ASSERT_EQ(message.key.front(), '#') << message.sequence;
+        } else {
+            ASSERT_EQ(message.key, named) << message.sequence;
+        }
+    }
+    EXPECT_EQ(seen.size(), kQuotes);
 }
 
 TEST_F(KafkaSinkTest, AMessageThatIsRefusedForGoodIsNamedAndAllBehindThePositionComesAgain) {
