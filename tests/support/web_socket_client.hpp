@@ -13,12 +13,15 @@ namespace millpond::test {
 /// A WebSocket client of a port on this machine whose messages hold lines. It reads when it is told to, and knows only
 /// what a server may send: whole frames without a mask.
 ///
+/// Connection: a LineClient, or a TlsClient.
 /// Source: RFC 6455.
-class WebSocketClient {
+template <class Connection>
+class WebSocketClientOf {
 public:
-    /// headers: more of them, each with its line end. receive_buffer: as LineClient says.
-    explicit WebSocketClient(std::uint16_t port, std::string_view headers = {}, int receive_buffer = 0)
-        : client_(port, receive_buffer) {
+    /// headers: more of them, each with its line end. more: of the connection.
+    template <class... More>
+    explicit WebSocketClientOf(std::uint16_t port, std::string_view headers = {}, More... more)
+        : client_(port, more...) {
         client_.send_text("GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
                           std::string{headers} +
                           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
@@ -116,7 +119,7 @@ private:
         }
     }
 
-    LineClient client_;
+    Connection client_;
     std::string head_;
     std::size_t parsed_{0};
     std::size_t messages_{0};
@@ -126,5 +129,7 @@ private:
     std::uint16_t close_code_{0};
     std::string close_reason_;
 };
+
+using WebSocketClient = WebSocketClientOf<LineClient>;
 
 }  // namespace millpond::test

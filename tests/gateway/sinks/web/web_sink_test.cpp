@@ -193,6 +193,51 @@ TEST_F(WebSinkTest, PingsAreAnsweredBetweenMessagesWhileTheSocketIsFull) {
     EXPECT_EQ(account.delivered, 4'002U);
 }
 
+TEST_F(WebSinkTest, AClientIsCutOffWhileTheRestOfAMessageAndAPingWait) {
+    constexpr std::uint8_t kPing = 9;
+    constexpr std::int64_t kLaterNs = 11'000'000'000;
+    enum class End { stall, leaves, asks_too_often, closes };
+    for (const auto way : {End::stall, End::leaves, End::asks_too_often, End::closes}) {
+        SCOPED_TRACE(static_cast<int>(way));
+        number_ = 0;
+        open({.mode = Delivery::every});
+        auto stuck = connect({}, kSmallBuffer);
+        auto good = connect();
+        publish(4'000);  // the socket of `stuck` takes a part of a message
+        for (int i = 0; i < 20; ++i) {
+            stuck->send_frame(kPing, std::to_string(i));
+            sink_->wait(std::chrono::milliseconds{1});
+            sink_->step(core::monotonic_nanos());
+        }
+        ASSERT_TRUE(run_until_lines(*good, 4'000));
+        switch (way) {
+            case End::stall:
+                EXPECT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, kLaterNs));
+                break;
+            case End::leaves: stuck->leave(); break;
+            case End::asks_too_often:
+                for (int i = 0; i < 300; ++i) stuck->send_text(R"({"account":true})");
+                break;
+            case End::closes: stuck->send_frame(8, {}); break;
+        }
+        if (way == End::asks_too_often || way == End::closes) {
+            // It reads again, and what it gets is whole.
+            EXPECT_TRUE(run_until_over(*stuck));
+            EXPECT_EQ(stuck->strange(), 0U);
+            std::int64_t next = 1;
+            for (const auto& line : stuck->lines()) {
+                if (!line.starts_with(R"({"type":"quote")")) continue;
+                ASSERT_EQ(number_in(line, "sequence"), next++);
+            }
+        }
+        EXPECT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }, 2 * kLaterNs));
+        publish(1);
+        ASSERT_TRUE(run_until_lines(*good, 4'001));
+        EXPECT_TRUE(account_of(*good).closes());
+        EXPECT_EQ(account_of(*good).delivered, 4'001U);
+    }
+}
+
 TEST_F(WebSinkTest, ClientsAtTheSamePlaceGetWhatEachAskedFor) {
     open();
     std::vector<std::unique_ptr<WebSocketClient>> clients;
