@@ -19,6 +19,7 @@
 #include "fixd/admin/session_admin.hpp"
 #include "fixd/print/fix_printer.hpp"
 #include "fixd/web/asset.hpp"
+#include "service/out_of_memory.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -253,7 +254,7 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
         registrations_.push_back(registry_.add_counter(
             {"millpond_fix_io_sleeps_total", "Times that an I/O thread waited.", labels}, counters.sleeps));
         if (config.raw_log.empty()) continue;
-        raw_logs_.push_back(std::make_unique<engine::RawLog>(engine::RawLog::Options{
+        const engine::RawLog::Options raw_options{
             .file = config.threads == 1 ? config.raw_log : fmt::format("{}.thread{}", config.raw_log, i),
             .ring_bytes = config.raw_log_ring,
             .rotate_bytes = config.raw_log_rotate,
@@ -261,7 +262,9 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
             .keep = config.raw_log_keep,
             .compress = config.raw_log_compress && net::can_pack(),
             .file_mode = config.file_mode,
-            .secrets = fix::SecretTags{config.mask_tags}}));
+            .secrets = fix::SecretTags{config.mask_tags}};
+        raw_logs_.push_back(service::need_memory(fmt::format("raw_log_ring = {}", config.raw_log_ring),
+                                                 [&] { return std::make_unique<engine::RawLog>(raw_options); }));
         const auto& raw = raw_logs_.back()->counters();
         const auto add = [&](const char* metric, const char* help, const core::Tally& tally) {
             registrations_.push_back(registry_.add_counter({metric, help, labels}, tally));

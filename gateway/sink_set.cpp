@@ -16,6 +16,7 @@
 #include <millpond/core/moment.hpp>
 
 #include "gateway/settings/value.hpp"
+#include "service/out_of_memory.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -60,8 +61,10 @@ void SinkSet::open(const std::vector<SinkConfig>& sinks) {
     std::vector<Candidate> all;
     for (const auto& sink : sinks) all.push_back({sink, sink.prepare()});
     for (auto& sink : all) {
-        sink.prepared->open(host_of(sink.config.name()));
-        adopt(sink);
+        service::need_memory(fmt::format("sink '{}'", sink.config.name()), [&] {
+            sink.prepared->open(host_of(sink.config.name()));
+            adopt(sink);
+        });
     }
 }
 

@@ -47,9 +47,12 @@ std::string in_one_line(std::string_view text) {
 }
 
 int run_chosen(const std::vector<millpond::app::Command>& commands) {
+    std::string name{"millpond"};
     try {
         for (const auto& command : commands) {
-            if (command.options->parsed()) return command.run();
+            if (!command.options->parsed()) continue;
+            name += " " + command.options->name();
+            return command.run();
         }
     } catch (const millpond::app::UsageError& error) {
         to_stderr("millpond: {}\n", in_one_line(error.what()));
@@ -58,7 +61,15 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
         to_stderr("millpond: {}: {}\n", in_one_line(error.path1().string()), error.code().message());
         return kFailed;
     } catch (const std::bad_alloc&) {
-        to_stderr("millpond: out of memory\n");
+        to_stderr("{}: out of memory\n", name);
+        return kFailed;
+    } catch (const std::system_error& error) {
+        // std::thread gives no other text.
+        const bool is_thread =
+            error.code() == std::errc::resource_unavailable_try_again && error.what() == error.code().message();
+        to_stderr("{}: {}{}\n", is_thread ? name : "millpond",
+                  is_thread ? "cannot start a thread: memory or the number of threads is short (ulimit -u, -v): " : "",
+                  in_one_line(error.what()));
         return kFailed;
     } catch (const std::exception& error) {
         to_stderr("millpond: {}\n", in_one_line(error.what()));

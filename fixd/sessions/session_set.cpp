@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "service/out_of_memory.hpp"
+
 namespace millpond::fixd {
 namespace {
 
@@ -89,7 +91,13 @@ std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConf
 }
 
 void SessionSet::add(Prepared prepared) {
-    if (!wait_as_standby(prepared)) run(std::move(prepared));
+    if (wait_as_standby(prepared)) return;
+    const auto& settings = prepared.settings;
+    const auto what =
+        fmt::format("session {} (store_bytes = {}, max_message_bytes = {}, held_bytes = {}, pending_bytes = {})",
+                    session_name(settings), settings.store_bytes.value_or(kDefaultStoreBytes),
+                    settings.max_message_bytes, settings.held_bytes, settings.pending_bytes);
+    service::need_memory(what, [&] { run(std::move(prepared)); });
 }
 
 void SessionSet::run(Prepared prepared) {

@@ -12,6 +12,8 @@
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
 
+#include "service/out_of_memory.hpp"
+
 namespace millpond::gateway::json_lines {
 namespace {
 
@@ -23,6 +25,10 @@ void set_length(Line& line, std::string_view json) {
 std::span<char, feed::kMaxJsonBytes> room_in(Line& line) { return std::span{line.text}.first<feed::kMaxJsonBytes>(); }
 
 }  // namespace
+
+LineSink::LineSink(std::size_t backlog)
+    : log_(service::need_memory(fmt::format("backlog = {} ({} bytes)", backlog, backlog * sizeof(Line)),
+                                [&] { return LineLog{backlog}; })) {}
 
 void LineSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol) {
     standing_.name(symbol);

@@ -21,7 +21,8 @@ namespace millpond::gateway::json_lines {
 class LineSink : public Sink {
 public:
     /// backlog: lines, a power of two.
-    explicit LineSink(std::size_t backlog) : log_(backlog) {}
+    /// Throws service::OutOfMemory that names it.
+    explicit LineSink(std::size_t backlog);
 
     [[nodiscard]] std::size_t room() const noexcept override { return kRound; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include <millpond/core/thread_name.hpp>
 
 #include "gateway/receive/midnight.hpp"
+#include "service/out_of_memory.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -82,7 +84,8 @@ market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
 Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say say)
     : config_(ring),
       writer_(open_ring(ring, config)),
-      instruments_(ring.max_instruments),
+      instruments_(service::need_memory(fmt::format("ring '{}': max_instruments = {}", ring.name, ring.max_instruments),
+                                        [&] { return feed::InstrumentTable{ring.max_instruments}; })),
       publisher_(writer_, instruments_, notices_),
       tables_(
           {.huge_pages = ring.huge_pages == Wanted::none ? memory::HugePages::none : memory::HugePages::transparent}) {
@@ -105,13 +108,15 @@ void Pipeline::open_capture(const Config& config, service::Say say) {
         feed->for_each_line(
             [&](std::string_view, const net::UdpReceiver& receiver) { feeds.push_back(receiver.report().local); });
     }
-    capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
-                                                          .name = config_.name,
-                                                          .buffer_bytes = config.capture_buffer,
-                                                          .rotate_bytes = config.capture_rotate_bytes,
-                                                          .keep = config.capture_keep,
-                                                          .file_mode = config.file_mode},
-                                         std::move(feeds), std::move(say));
+    service::need_memory(fmt::format("capture_buffer = {}", config.capture_buffer), [&] {
+        capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
+                                                              .name = config_.name,
+                                                              .buffer_bytes = config.capture_buffer,
+                                                              .rotate_bytes = config.capture_rotate_bytes,
+                                                              .keep = config.capture_keep,
+                                                              .file_mode = config.file_mode},
+                                             std::move(feeds), std::move(say));
+    });
 }
 
 void Pipeline::take_over_names() {
@@ -126,6 +131,8 @@ void Pipeline::take_over_names() {
 
 void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
     feeds_.push_back(feed.chosen().open(feed, {.instruments = instruments_, .say = say, .memory = &tables_}));
+} catch (const std::bad_alloc&) {
+    throw service::OutOfMemory(fmt::format("feed '{}': out of memory", feed.name));
 } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("feed '{}': {}", feed.name, error.what()));
 }

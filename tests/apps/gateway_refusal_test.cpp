@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 
 namespace millpond::app {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -71,6 +74,48 @@ INSTANTIATE_TEST_SUITE_P(
                 1,
                 "millpond: sink 'tcp': pin: this thread may not run on processor 1000"}),
     [](const auto& refusal) { return refusal.param.name; });
+
+/// What a command says where it may have 400 MB of address space.
+std::string said_without_memory(const std::string& arguments) {
+    Program shell{"/bin/sh", {"-c", "ulimit -v 400000; exec " MILLPOND_PROGRAM " " + arguments}};
+    const auto outcome = shell.wait();
+    EXPECT_EQ(outcome.exit_code, 1) << arguments;
+    return outcome.err;
+}
+
+TEST(Gateway, AShortageOfMemoryNamesTheSettingAndTheBytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer needs more address space";
+#endif
+    const auto gateway = [](const std::string& more) {
+        return said_without_memory("gateway --quiet --log-level error --metrics off --ring max_instruments=1024,name=" +
+                                   unique_ring("memory") + " " + more);
+    };
+    const std::string feed = "--feed listen=127.0.0.1:0 ";
+    for (const std::string sink : {"tcp", "web"}) {
+        EXPECT_THAT(
+            gateway(feed + "--" + sink + " listen=127.0.0.1:0,backlog=16777216"),
+            ContainsRegex("millpond: sink '" + sink + "': backlog = 16777216 \\([0-9]{10,} bytes\\): out of memory\n"));
+    }
+    EXPECT_THAT(gateway("--feed listen=127.0.0.1:0,format=itch,max_orders=60000000"),
+                HasSubstr("feed '127.0.0.1:0': books for max_orders = 60000000: out of memory\n"));
+    EXPECT_THAT(gateway(feed + "--capture-buffer 2GiB --capture " + ::testing::TempDir()),
+                HasSubstr("capture_buffer = 2147483648: region: no room for 2 GiB in the address space"));
+}
+
+TEST(FixEngine, AShortageOfMemoryNamesTheSettingAndTheBytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer needs more address space";
+#endif
+    const std::string acceptor = "fix acceptor --quiet --acceptor listen=127.0.0.1:0 ";
+    EXPECT_THAT(said_without_memory(acceptor + "--session sender=A,target=B,store=memory,store_bytes=4GiB"),
+                HasSubstr("session FIX.4.4:A->B (store_bytes = 4294967296, "));
+    const auto folder = ::testing::TempDir() + "millpond_memory_" + std::to_string(getpid());
+    EXPECT_THAT(said_without_memory(acceptor + "--session sender=A,target=B --raw-log-ring 4GiB --raw-log " + folder +
+                                    "/raw.log"),
+                HasSubstr("millpond: raw_log_ring = 4294967296: out of memory\n"));
+    std::filesystem::remove_all(folder);
+}
 
 TEST(Gateway, RealtimeWithoutTheCapabilityIsRefusedByItsName) {
     const auto outcome = run_without_realtime({"gateway", "--ring", "name=" + unique_ring("realtime"), "--feed",

@@ -13,6 +13,7 @@
 #include "gateway/feeds/format_of.hpp"
 #include "gateway/feeds/itch/book_rebuild.hpp"
 #include "gateway/feeds/itch/settings.hpp"
+#include "service/out_of_memory.hpp"
 
 namespace millpond::gateway::itch {
 namespace {
@@ -82,11 +83,14 @@ protected:
                                              const FeedHost& host) const override {
         auto options = decoder_options(settings, host.instruments.capacity());
         set_venue(options, feed);
-        auto line = std::make_unique<FeedLine<feed::ItchDecoder, BookRebuild>>(
-            feed,
-            LineOptions{.rerequest = static_cast<const RerequestSettings&>(settings),
-                        .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
-            host.instruments, options, host.memory);
+        auto line = service::need_memory(fmt::format("books for max_orders = {}", settings.max_orders), [&] {
+            return std::make_unique<FeedLine<feed::ItchDecoder, BookRebuild>>(
+                feed,
+                LineOptions{
+                    .rerequest = static_cast<const RerequestSettings&>(settings),
+                    .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
+                host.instruments, options, host.memory);
+        });
         if (settings.rebuild) line->rebuild_with(rebuild_of(feed, settings, host, options, *line));
         return line;
     }
@@ -106,7 +110,9 @@ private:
         line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             options.history.ports.push_back(receiver.report().local.port());
         });
-        return std::make_unique<BookRebuild>(options, host.say, host.memory);
+        return service::need_memory(fmt::format("rebuild_buffer = {} and books for max_orders = {}",
+                                                settings.rebuild_buffer, settings.max_orders),
+                                    [&] { return std::make_unique<BookRebuild>(options, host.say, host.memory); });
     }
 };
 
