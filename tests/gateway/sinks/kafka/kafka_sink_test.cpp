@@ -340,6 +340,30 @@ TEST_F(KafkaSinkTest, WhatRetentionRemovedDuringAnOutageIsToldAndCounted) {
     EXPECT_EQ(number_in(lost->value, "last"), static_cast<std::int64_t>(102 + account.missed));
 }
 
+TEST_F(KafkaSinkTest, OfAJournalWhoseSegmentsWereRemovedBetweenTwoRunsNothingNewIsSkipped) {
+    open_journal();
+    const MockCluster cluster;
+    for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
+    publish(1'000);
+    {
+        const auto sink = open(options(cluster.brokers()));
+        ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
+    }
+    journal_.reset();
+    for (const auto& file : millpond::journal::list_segments(folder_ / "journal")) {
+        std::filesystem::remove(file.path);
+    }
+    open_journal();
+    publish(500);
+    const auto sink = open(options(cluster.brokers()));
+    ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
+    EXPECT_TRUE(sink->account().closes());
+    EXPECT_EQ(sink->account().missed, 0U);
+    KafkaReader reader{cluster.brokers(), {"bbo"}, MockCluster::kPartitions};
+    ASSERT_TRUE(reader.until([&] { return reader.sequences.size() == 1'500; }));
+    expect_all(reader, 1'500);
+}
+
 TEST_F(KafkaSinkTest, ANameThatIsDamagedInOneSegmentIsThatOfTheNextWhileItCatchesUp) {
     constexpr std::uint64_t kQuotes = 30'000;
     open_journal();
