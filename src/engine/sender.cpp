@@ -56,7 +56,8 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     const auto sequence = session.store().next_sender();
     const auto begin = core::ticks();
     // Before the send, which may report that everything was written.
-    in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin};
+    in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin,
+                                                   session.store().counters().resets.read()};
     ++last_;
     if (!send(session, staged_, host.stamp())) {
         --last_;
@@ -145,15 +146,17 @@ void Sender::settle(bool written) noexcept {
     tell_sent({.token = entry.token, .sequence = entry.sequence, .written = written});
 }
 
-void Sender::on_written(std::uint64_t sequence) noexcept {
-    if (first_ == last_) return;
+bool Sender::on_written(std::uint64_t sequence, std::uint64_t resets) noexcept {
+    if (first_ == last_) return false;
+    const bool was_full = last_ - first_ == in_flight_.size();
     const auto now = core::ticks();
     while (first_ != last_) {
         const auto& entry = in_flight_[first_ & (in_flight_.size() - 1)];
-        if (entry.sequence > sequence) return;
+        if (entry.sequence > sequence && entry.resets == resets) break;
         latencies_.write.record(rate_.nanos(now - entry.encoded_ticks));
         settle(true);
     }
+    return was_full && staged_full_ && last_ - first_ < in_flight_.size();
 }
 
 void Sender::on_disconnect() noexcept {

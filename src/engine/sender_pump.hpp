@@ -39,9 +39,12 @@ public:
         }
         return more;
     }
-    /// Every message up to this number is written to the socket.
-    void on_written(std::uint64_t sequence) noexcept {
-        for (auto* sender : senders_) sender->on_written(sequence);
+    /// Every message up to this number is written to the socket. True: a message that waited for that may be sent.
+    [[nodiscard]] bool on_written(std::uint64_t sequence) noexcept {
+        const auto resets = session_->store().counters().resets.read();
+        bool may_go_on = false;
+        for (auto* sender : senders_) may_go_on = sender->on_written(sequence, resets) || may_go_on;
+        return may_go_on;
     }
     void on_logon() noexcept {
         for (auto* sender : senders_) sender->on_logon(*session_);

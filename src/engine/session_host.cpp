@@ -157,7 +157,9 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
 }
 
 void SessionHost::flush() {
-    output_.flush([&](std::uint64_t sequence) { senders_.on_written(sequence); });
+    output_.flush([&](std::uint64_t sequence) {
+        if (senders_.on_written(sequence)) signal();
+    });
 }
 
 void SessionHost::pump(core::Moment now) {

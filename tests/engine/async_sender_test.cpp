@@ -64,6 +64,17 @@ TEST_F(AsyncSenderTest, WhatIsHandedOverArrivesInOrderAndItsMessagesGoBackToTheP
     EXPECT_EQ(sender.counters().in_flight.read(), 0U);
 }
 
+TEST_F(AsyncSenderTest, MessagesThatWaitForThoseInFlightGoOnWhenTheSocketHasThem) {
+    Sender sender{*pair_.initiated, pool_, {}, {.max_in_flight = 4}};
+    ASSERT_TRUE(pair_.log_on());
+    std::vector<std::uint64_t> ids(100);
+    std::iota(ids.begin(), ids.end(), 1U);
+    for (const auto id : ids) ASSERT_TRUE(send(sender, id));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == ids.size(); }))
+        << pair_.house.orders.size();
+    EXPECT_EQ(pair_.house.orders, ids);
+}
+
 TEST_F(AsyncSenderTest, TheMostUrgentLaneGoesFirst) {
     Sender sender{*pair_.initiated, pool_};
     ASSERT_TRUE(pair_.log_on());

@@ -1,6 +1,7 @@
 // What a hostile, slow or dead peer costs: it is bounded, and the others do not notice.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,36 @@ TEST_F(LimitsTest, ADeadPeerNeverHoldsUpAProducer) {
         dead.receive();
         return sender.counters().written.read() == handed_over;
     }));
+}
+
+TEST_F(LimitsTest, AResetWhileMessagesWaitForTheSocketDoesNotHoldUpTheirSender) {
+    Acceptor acceptor{io_, {}};
+    auto& handle = add(acceptor, "A", {.pending_bytes = 128U << 10U, .stalled = std::chrono::hours{1}});
+    handle.request_numbers(1'000'000, std::nullopt, {});
+    RawClient peer{acceptor.port()};
+    ASSERT_TRUE(logs_on(peer, "A"));
+    memory::MessagePool<Order> pool{1024};
+    const std::string text(4'000, 'x');
+    AsyncSender<Order, OrderEncoder> sender{handle, pool, {}, {.lane_capacity = 256, .max_in_flight = 16}};
+    std::uint64_t id = 0;
+    ASSERT_TRUE(run_until(io_, [&] {
+        while (sender.try_send(sender.try_make(Order{++id, 1, text})) == Handed::queued) {
+        }
+        return sender.counters().retried.read() > 0 && sender.depth() == 256;
+    }));
+    ASSERT_GT(sender.counters().in_flight.read(), 0U);
+    // The numbers in flight are far above those of the messages that follow the reset.
+    peer.send(message("FIX.4.4", "A", 1, "A", "98=0|108=30|141=Y|"));
+    ASSERT_TRUE(run_until(io_, [&] { return handle.status().next_sender < 1'000'000; }));
+    const auto handed_over = sender.counters().taken.read() + sender.depth();
+    ASSERT_TRUE(run_until(io_,
+                          [&] {
+                              peer.receive();
+                              return sender.counters().written.read() == handed_over;
+                          }))
+        << sender.counters().written.read() << " of " << handed_over << ", in flight "
+        << sender.counters().in_flight.read() << ", closed: " << name(handle.status().last_closed);
+    EXPECT_EQ(sender.counters().in_flight.read(), 0U);
 }
 
 TEST_F(LimitsTest, AMessageThatFindsTheConnectionBusyTooOftenFailsWithThatReason) {

@@ -73,8 +73,9 @@ public:
     /// Sends up to `most` messages, and more while is_filling. True when there may be more to do at once; false when
     /// there is nothing, or the connection must move first.
     [[nodiscard]] bool pump(SenderHost& host, core::Moment now, std::size_t most);
-    /// The socket has every message up to this number.
-    void on_written(std::uint64_t sequence) noexcept;
+    /// The socket has every message up to this number, and all from before `resets` resets of the store.
+    /// True: a message that waited because of max_in_flight may be sent.
+    [[nodiscard]] bool on_written(std::uint64_t sequence, std::uint64_t resets) noexcept;
     void on_disconnect() noexcept;
     /// The session has logged on.
     virtual void on_logon(const fix::Session& session) noexcept { static_cast<void>(session); }
@@ -134,6 +135,7 @@ private:
         std::uint64_t token{0};
         std::uint64_t sequence{0};
         std::uint64_t encoded_ticks{0};
+        std::uint64_t resets{0};  // of the store before it
     };
     enum class Step : std::uint8_t { done, wait };
 
