@@ -339,7 +339,11 @@ void Session::reset(core::Moment now) {
         return;
     }
     reset_wanted_ = true;
-    logout("sequence numbers are being reset", now);
+    if (state_ == State::awaiting_logon) {
+        disconnect(Disconnect::logged_out);  // our Logon has a number from before the reset
+    } else {
+        logout("sequence numbers are being reset", now);
+    }
 }
 
 void Session::tell_logout(std::string_view text) {

@@ -135,6 +135,25 @@ TEST(SessionLogout, AResetWhileLoggedOnWaitsForIt) {
     EXPECT_EQ(peer.store_.next_sender(), 1U);
 }
 
+TEST(SessionLogout, AResetWhileTheAnswerToOurLogonIsAwaitedEndsTheConnection) {
+    Peer peer{{.role = Role::initiator}};
+    peer.store_.set_next_sender(7);
+    peer.store_.set_next_target(5);
+    peer.session_.on_connect(peer.now_);
+    EXPECT_EQ(peer.sent(), "35=A|34=7|98=0|108=30|\n");
+    peer.session_.reset(peer.now_);
+    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+    peer.session_.on_disconnect(peer.now_);
+    EXPECT_EQ(peer.store_.next_target(), 1U);
+    // Not once more at the end of a later connection.
+    peer.session_.on_connect(peer.now_);
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n");
+    peer.give("A", 1, "98=0|108=30|");
+    peer.session_.on_disconnect(peer.now_);
+    EXPECT_EQ(peer.store_.next_sender(), 2U);
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+}
+
 TEST(SessionSend, AMessageThatFailsUsesUpNoNumber) {
     Peer peer;
     peer.log_on();
