@@ -223,7 +223,9 @@ void Session::on_connect(core::Moment now) {
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
     // The peer must learn that the numbers were reset, so that it resets its own too.
-    reset_sent_ = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
+    const bool resets =
+        config_.reset_on_logon || config_.reset_on_logout || config_.reset_on_disconnect || config_.reset_on_error;
+    reset_sent_ = resets && store_->next_sender() == 1 && store_->next_target() == 1;
     send_logon(now, reset_sent_);
 }
 

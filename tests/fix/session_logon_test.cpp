@@ -385,6 +385,25 @@ TEST(SessionLogon, ResetOnLogoutAndOnDisconnectResetAfterwards) {
     EXPECT_EQ(kept.store_.next_target(), 2U);
 }
 
+TEST(SessionLogon, AnInitiatorThatResetsAtTheEndOfAConnectionSaysSoInTheNextLogon) {
+    SessionConfig logout{.role = Role::initiator, .reset_on_logout = true};
+    SessionConfig disconnect{.role = Role::initiator, .reset_on_disconnect = true};
+    SessionConfig error{.role = Role::initiator, .reset_on_error = true};
+    for (const auto& config : {logout, disconnect, error}) {
+        Peer peer{config};
+        peer.session_.on_connect(peer.now_);
+        EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
+        peer.give("A", 1, "98=0|108=30|141=Y|");
+        EXPECT_EQ(peer.store_.next_sender(), 2U);
+        EXPECT_EQ(peer.store_.next_target(), 2U);
+        // Numbers that were not reset continue.
+        peer.store_.set_next_target(10);
+        peer.store_.set_next_sender(20);
+        peer.session_.on_connect(peer.now_);
+        EXPECT_EQ(peer.sent(), "35=A|34=20|98=0|108=30|\n");
+    }
+}
+
 TEST(SessionLogon, NextExpectedMsgSeqNumIsHonouredWithoutResendRequests) {
     Peer peer{{.send_next_expected = true}};
     peer.log_on("98=0|108=30|789=1|");
