@@ -237,11 +237,16 @@ void Session::on_resend_request(const Inbound& in) {
     }
     // The peer believes that it has had, or missed, what was never sent: nothing can answer that. From the next number
     // on, it asks for nothing.
-    if (first > newest + 1) {
-        counters_.beyond.add();
+    const bool is_beyond = first > newest + 1;
+    if (is_beyond || (last != 0 && last < first)) {
         ReasonText text;
-        text.add("BeginSeqNo=").add(first).add(" is beyond the last number sent, ").add(newest);
-        send_reject(in, Rejection{RejectReason::value_incorrect, "7"}, text.text());
+        if (is_beyond) {
+            counters_.beyond.add();
+            text.add("BeginSeqNo=").add(first).add(" is beyond the last number sent, ").add(newest);
+        } else {
+            text.add("EndSeqNo=").add(last).add(" is below BeginSeqNo=").add(first);
+        }
+        send_reject(in, Rejection{RejectReason::value_incorrect, is_beyond ? "7" : "16"}, text.text());
         if (in.sequence > store_->next_target()) on_too_high(in);
         return;
     }

@@ -317,6 +317,21 @@ TEST(SessionResend, ARequestFromNumberZeroIsRejected) {
     EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Value is incorrect (out of range) for this tag|371=7|372=2|373=5|\n");
 }
 
+TEST(SessionResend, ARequestThatEndsBeforeItBeginsIsRejected) {
+    Peer peer;
+    peer.log_on();
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(peer.order(std::to_string(i)));
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=4|16=2|");
+    EXPECT_EQ(peer.sent(), "35=3|34=6|45=2|58=EndSeqNo=2 is below BeginSeqNo=4|371=16|372=2|373=5|\n");
+    EXPECT_EQ(peer.store_.next_target(), 3U);
+    // With a number that is too high the gap before it is requested too.
+    peer.give("2", 5, "7=4|16=3|");
+    EXPECT_EQ(peer.sent(),
+              "35=3|34=7|45=5|58=EndSeqNo=3 is below BeginSeqNo=4|371=16|372=2|373=5|\n"
+              "35=2|34=8|7=3|16=0|\n");
+}
+
 TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
     Peer peer{{.resend_timeout_ns = 3 * kSecond}};
     peer.log_on("98=0|108=0|");
