@@ -33,6 +33,32 @@ std::size_t first_bytes(const FileStore::Options& options, std::size_t most) {
     return StoreSegment::checked_bytes(std::min(std::max(FileStore::kFirstBytes, options.least_bytes), most));
 }
 
+[[noreturn]] void refuse_as_cut_off(const std::filesystem::path& file, std::uintmax_t bytes) {
+    throw std::invalid_argument(file.string() + " has " + std::to_string(bytes) +
+                                " bytes and is no whole message store: put a copy in its place, or remove all files of "
+                                "the store, and both numbers begin at 1");
+}
+
+/// The file, which is `bytes` long unless it is new.
+memory::Region region_of(const std::filesystem::path& file, std::size_t bytes, const memory::RegionOptions& options) {
+    try {
+        return memory::Region::file(file, bytes, options);
+    } catch (const memory::RegionError& error) {
+        if (error.code() != std::errc::file_exists) throw;
+        refuse_as_cut_off(file, bytes);  // no whole pages
+    }
+}
+
+/// Whether the first file has lost its contents: while a process makes it, there is no other.
+bool is_emptied(const std::filesystem::path& path, const std::vector<std::size_t>& numbers) {
+    std::error_code none;
+    const auto bytes = [&](std::size_t number) {
+        return std::filesystem::file_size(FileStore::segment_path(path, number), none);
+    };
+    return numbers.size() > 1 && numbers.front() == 0 && bytes(0) == 0 &&
+           std::ranges::any_of(numbers, [&](std::size_t number) { return bytes(number) != 0; });
+}
+
 }  // namespace
 
 std::filesystem::path FileStore::segment_path(const std::filesystem::path& path, std::size_t number) {
@@ -123,11 +149,11 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
     auto link = std::make_unique<Link>();
     link->number = number;
     link->is_new = !exists;
-    link->region = memory::Region::file(file, has_size ? there : memory_bytes(new_bytes),
-                                        {.prefault = options_.prefault && !has_size,
-                                         .exclusive = number == 0,
-                                         .own = true,
-                                         .mode = options_.file_mode});
+    link->region = region_of(file, has_size ? there : memory_bytes(new_bytes),
+                             {.prefault = options_.prefault && !has_size,
+                              .exclusive = number == 0,
+                              .own = true,
+                              .mode = options_.file_mode});
     const auto memory = link->region.bytes();
     if (const auto segment = StoreSegment::open(memory)) {
         link->segment = *segment;
@@ -138,6 +164,7 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
                                         std::to_string(header.version) + "; this build reads " +
                                         std::to_string(kStoreVersion));
         }
+        if (header.magic == kStoreMagic) refuse_as_cut_off(file, memory.size());
         // A file that begins with other bytes than zeros belongs to another program.
         const auto magic = memory.first(sizeof(StoreHeader::magic));
         if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
@@ -161,6 +188,8 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
 void FileStore::open_all() {
     const bool grows = options_.segments == 0;
     const auto smallest = grows ? first_bytes(options_, most_bytes_) : most_bytes_;
+    const auto numbers = segment_numbers(path_);
+    if (is_emptied(path_, numbers)) refuse_as_cut_off(path_, 0);
     // The first file has the lock: the others are not touched before we hold it.
     links_.push_back(open_link(0, smallest));
     for (const auto number : segment_numbers(path_)) {

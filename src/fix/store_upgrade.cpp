@@ -20,6 +20,8 @@ namespace millpond::fix {
 namespace {
 
 bool is_layout2(const std::filesystem::path& path) {
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(path, none)) return false;  // opening a pipe would wait
     std::ifstream file{path, std::ios::binary};
     std::uint64_t magic = 0;
     std::uint32_t version = 0;

@@ -120,6 +120,33 @@ TEST_F(FileStoreTest, AFileOfAnotherVersionIsRefusedByName) {
     }
 }
 
+TEST_F(FileStoreTest, AFileThatWasCutOffIsRefusedAndLeftAsItWas) {
+    auto growing = kSmall;
+    growing.segments = 0;
+    for (const auto bytes : {0U, 1U, 100U, 4096U, 5000U}) {
+        std::filesystem::remove(path());
+        {
+            FileStore store{path(), 0, growing};
+            ASSERT_TRUE(store.store(order(1)));
+        }
+        ASSERT_TRUE(std::filesystem::exists(path().string() + ".1"));
+        std::filesystem::resize_file(path(), bytes);
+        try {
+            const FileStore store{path(), 0, growing};
+            FAIL() << bytes;
+        } catch (const std::invalid_argument& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr(path().string() + " has " + std::to_string(bytes) +
+                                                         " bytes and is no whole message store"));
+        }
+        EXPECT_EQ(std::filesystem::file_size(path()), bytes);
+    }
+}
+
+TEST_F(FileStoreTest, APipeInItsPlaceIsRefusedWithoutWaitingForAWriter) {
+    ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+    EXPECT_THROW((FileStore{path(), 0, kSmall}), memory::RegionError);
+}
+
 TEST_F(FileStoreTest, AFullDiskIsAnError) {
     // More than any disk has.
     try {
