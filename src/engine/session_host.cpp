@@ -157,9 +157,11 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
 }
 
 void SessionHost::flush() {
+    const bool was_congested = congested();
     output_.flush([&](std::uint64_t sequence) {
         if (senders_.on_written(sequence)) signal();
     });
+    if (was_congested && !congested() && !senders_.empty()) signal();  // no event of the socket follows
 }
 
 void SessionHost::pump(core::Moment now) {

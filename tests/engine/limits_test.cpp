@@ -207,6 +207,18 @@ TEST_F(LimitsTest, ADeadPeerNeverHoldsUpAProducer) {
     }));
 }
 
+TEST(Limits, LongMessagesThatFillTheOutputGoOnWhenTheSocketHasThem) {
+    EnginePair pair{{.pending_bytes = 32U << 10U}};
+    memory::MessagePool<Order> pool{128};
+    const std::string text(8'000, 'x');
+    AsyncSender<Order, OrderEncoder> sender{*pair.initiated, pool};
+    ASSERT_TRUE(pair.log_on());
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+        ASSERT_EQ(sender.try_send(sender.try_make(Order{id, 1, text})), Handed::queued);
+    }
+    EXPECT_TRUE(run_until(pair.io, [&] { return pair.house.orders.size() == 100; })) << pair.house.orders.size();
+}
+
 TEST_F(LimitsTest, AResetWhileMessagesWaitForTheSocketDoesNotHoldUpTheirSender) {
     Acceptor acceptor{io_, {}};
     auto& handle = add(acceptor, "A", {.pending_bytes = 128U << 10U, .stalled = std::chrono::hours{1}});
