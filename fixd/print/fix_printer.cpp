@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include <millpond/fix/dictionary_xml.hpp>
@@ -86,7 +89,11 @@ std::string shown(std::string_view bytes) {
 
 fix::Dictionary read_dictionary_file(const std::string& path) {
     std::ifstream file{path};
-    if (!file) throw std::runtime_error("cannot read " + path);
+    const auto error = file ? 0 : errno;
+    std::error_code none;
+    if (error != 0 || std::filesystem::is_directory(path, none)) {
+        throw std::system_error(error != 0 ? error : EISDIR, std::generic_category(), "cannot read " + path);
+    }
     const std::string xml{std::istreambuf_iterator<char>{file}, {}};
     try {
         return fix::read_dictionary(xml);

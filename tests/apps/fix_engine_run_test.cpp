@@ -93,6 +93,13 @@ TEST_F(FixEngineRun, ALineThatIsNotAMessageIsReportedWithItsNumber) {
     EXPECT_THAT(outcome.out, HasSubstr("ClOrdID=b"));
 }
 
+TEST_F(FixEngineRun, AScriptThatCannotBeReadIsAnError) {
+    const auto outcome = run({"fix", "initiator", "--session", "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port_,
+                              "--script", "/usr", "--linger", "0"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("millpond: cannot read the script: Is a directory\n"));
+}
+
 TEST_F(FixEngineRun, SessionsAreListedAndSteeredWhileItRuns) {
     ASSERT_EQ(trade(orders_.path()).exit_code, 0);
     EXPECT_THAT(sessions({"list"}).out, HasSubstr("FIX.4.4:VENUE->DESK"));

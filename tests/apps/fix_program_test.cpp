@@ -272,7 +272,7 @@ TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
 
 TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
     const test::ScratchFile text{test::scratch_name("not.xml"), "8=FIX.4.4"};
-    for (const auto& file : {text.path(), std::string{"/nonexistent.xml"}}) {
+    for (const auto& file : {text.path(), std::string{"/nonexistent.xml"}, std::string{"/usr"}}) {
         const auto outcome = run({"fix", "generate", file});
         EXPECT_EQ(outcome.exit_code, 1);
         EXPECT_EQ(outcome.out, "");

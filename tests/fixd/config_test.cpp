@@ -141,8 +141,8 @@ TEST(FixEngineConfig, FurtherVersionsHaveTheirDictionaries) {
         }
         return "";
     };
-    EXPECT_EQ(fault(read, ""), "cannot read /etc/own.xml");
-    EXPECT_EQ(fault(settings, "/nowhere"), "cannot read /nowhere/FIXT11.xml");
+    EXPECT_EQ(fault(read, ""), "cannot read /etc/own.xml: No such file or directory");
+    EXPECT_EQ(fault(settings, "/nowhere"), "cannot read /nowhere/FIXT11.xml: No such file or directory");
 }
 
 TEST(FixEngineConfig, WrongFurtherVersionsAreNamed) {

@@ -118,6 +118,10 @@ private:
             if (::poll(&waiting, 1, kLookForStopMs) <= 0) continue;
             const auto got = ::read(file_.get(), buffer.data(), buffer.size());
             if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+            if (got < 0) {
+                to_stderr("millpond: cannot read the script: {}\n", std::generic_category().message(errno));
+                faults_.fetch_add(1, std::memory_order_relaxed);
+            }
             return got > 0;
         }
         return false;
