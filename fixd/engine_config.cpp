@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -47,6 +48,22 @@ void check_addresses(const EngineConfig& config) {
     if (!config.metrics.empty()) add(config.metrics, "metrics");
     for (const auto& acceptor : config.acceptors) add(acceptor.listen, fmt::format("[[acceptor]] '{}'", acceptor.name));
     for (const auto& web : config.webs) add(web.listen, "[[web]]");
+}
+
+/// No two write the same file. The folder of a template may have the stores of other sessions.
+void check_stores(const EngineConfig& config) {
+    std::map<std::filesystem::path, std::string> users;
+    const auto add = [&](const std::string& file, const std::string& user) {
+        if (file.empty()) return;
+        const auto path = std::filesystem::absolute(file).lexically_normal();
+        const auto [other, added] = users.emplace(path, user);
+        if (!added) throw ConfigError(fmt::format("{}: file '{}' is that of {}", user, file, other->second));
+    };
+    add(config.raw_log, "raw_log");
+    for (const auto& session : config.sessions) {
+        if (is_in_memory(session) || is_template(session)) continue;
+        add(session.store, fmt::format("store of [[session]] '{}' to '{}'", session.sender, session.target));
+    }
 }
 
 }  // namespace
@@ -100,6 +117,7 @@ void complete(EngineConfig& config) {
             throw ConfigError(fmt::format("[[session]] '{}' to '{}' is listed twice", session.sender, session.target));
         }
     }
+    check_stores(config);
     complete_drop_copies(config);
 }
 

@@ -190,6 +190,17 @@ TEST(FixEngineConfig, WhatNoSingleKeyCanSayIsCheckedToo) {
     EXPECT_THAT(error_of("raw_log_ring = 5000"), HasSubstr("a power of two, found 5000"));
 }
 
+TEST(FixEngineConfig, NoTwoWriteTheSameFile) {
+    const auto desk2 = [](const std::string& more) { return "[[session]]\nsender = 'HOUSE'\ntarget = 'D2'\n" + more; };
+    EXPECT_EQ(error_of(session("store = '/a/x'\n") + desk2("store = '/a/./b/../x'")),
+              "store of [[session]] 'HOUSE' to 'D2': file '/a/./b/../x' is that of store of [[session]] 'HOUSE' to "
+              "'DESK'");
+    EXPECT_THAT(error_of("state = '/s'\n" + session("") + desk2("store = '/s/FIX.4.4-HOUSE-DESK.store'")),
+                HasSubstr("is that of store of [[session]] 'HOUSE' to 'DESK'"));
+    EXPECT_THAT(error_of("raw_log = 'x'\n" + session("store = 'x'\n")), HasSubstr("file 'x' is that of raw_log"));
+    EXPECT_EQ(error_of(session("store = 'memory'\n") + desk2("store = 'memory'")), "");
+}
+
 TEST(FixEngineConfig, AnAcceptorIsThereWhereASessionNeedsOne) {
     EXPECT_EQ(from_toml(session("")).acceptors.size(), 1U);
     EXPECT_EQ(from_toml(session("")).sessions.at(0).acceptor, "acceptor");
