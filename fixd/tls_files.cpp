@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <functional>
+#include <iterator>
+
 #include "service/settings/value.hpp"
 
 namespace millpond::fixd {
@@ -20,6 +24,16 @@ engine::TlsOptions tls_options(const TlsFiles& files) {
             .authorities = files.authorities,
             .verify_peer = files.verify,
             .server_name = files.server_name};
+}
+
+std::size_t contents_hash(const TlsFiles& files) {
+    std::string contents;
+    for (const auto* path : {&files.certificate, &files.key, &files.authorities}) {
+        std::ifstream file{*path, std::ios::binary};
+        contents.append(std::istreambuf_iterator<char>{file}, {});
+        contents += '\0';
+    }
+    return std::hash<std::string>{}(contents);
 }
 
 }  // namespace millpond::fixd

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,8 @@ struct TlsFiles {
 void check_tls(const TlsFiles& tls, std::string_view user);
 
 [[nodiscard]] engine::TlsOptions tls_options(const TlsFiles& files);
+
+/// A hash of the contents of the files; those that cannot be read count as empty.
+[[nodiscard]] std::size_t contents_hash(const TlsFiles& files);
 
 }  // namespace millpond::fixd

@@ -73,7 +73,8 @@ std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConf
         std::make_unique<Opened>(Opened{.config = config,
                                         .log = std::make_unique<AcceptorLog>(config.name, *log_, options_.quiet),
                                         .acceptor = {},
-                                        .registrations = {}});
+                                        .registrations = {},
+                                        .tls_contents = contents_hash(config.tls)});
     engine::AllowList allowed;
     for (const auto& range : config.allow) allowed.add(range);
     engine::Acceptor::Options options{.address = config.listen.host(),

@@ -89,6 +89,13 @@ private:
         std::unique_ptr<AcceptorLog> log;
         std::unique_ptr<engine::Acceptor> acceptor;
         std::vector<metrics::Registration> registrations;
+        std::size_t tls_contents{0};  // hash of its TLS files
+    };
+    /// New contents of the TLS files of an acceptor.
+    struct Renewal {
+        Opened* opened;
+        std::size_t contents;
+        std::unique_ptr<engine::TlsContext> context;
     };
     /// Everything that adding a session takes, from files that were read.
     struct Prepared {
@@ -120,6 +127,8 @@ private:
     [[nodiscard]] Prepared prepare(const SessionSettings& settings, std::size_t thread,
                                    const std::shared_ptr<Dictionaries>& dictionaries) const;
     [[nodiscard]] std::unique_ptr<Opened> open_acceptor(const AcceptorConfig& config) const;
+    /// Throws if the files are new and cannot be used. Without a context if they are not new.
+    [[nodiscard]] static Renewal renewal_of(Opened& opened);
     void add(Prepared prepared);
     void run(Prepared prepared);
     [[nodiscard]] bool wait_as_standby(Prepared& prepared);

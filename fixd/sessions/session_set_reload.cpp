@@ -45,6 +45,14 @@ SessionSet::Place SessionSet::find(const SessionSettings& settings) {
     return std::ranges::find_if(placed_, [&](const auto& placed) { return same_session(placed->settings, settings); });
 }
 
+SessionSet::Renewal SessionSet::renewal_of(Opened& opened) {
+    const auto& tls = opened.config.tls;
+    Renewal renewal{.opened = &opened, .contents = contents_hash(tls), .context = {}};
+    if (tls.certificate.empty() || renewal.contents == opened.tls_contents) return renewal;
+    renewal.context = std::make_unique<engine::TlsContext>(engine::TlsRole::server, tls_options(tls));
+    return renewal;
+}
+
 void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     const auto dictionaries = std::make_shared<Dictionaries>(dictionaries_);
     std::vector<Prepared> added;
@@ -65,6 +73,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
         }
     }
     std::vector<std::unique_ptr<Opened>> acceptors;
+    std::vector<Renewal> renewals;
     for (const auto& config : next.acceptors) {
         const auto known =
             std::ranges::find(acceptors_, config.name, [](const auto& opened) -> auto& { return opened->config.name; });
@@ -73,6 +82,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
         } else {
             service::needs_restart((*known)->config == config, fmt::format("acceptor '{}'", config.name),
                                    result.refused);
+            renewals.push_back(renewal_of(**known));
         }
     }
     auto copies = drop_copies_.prepare(next.drop_copies);
@@ -90,6 +100,12 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     reroute_copies();
     std::ranges::move(drop_copies_.finish(former_copies), std::back_inserter(result.done));
     // From here on nothing throws for what is not there.
+    for (auto& [opened, contents, context] : renewals) {
+        if (context == nullptr) continue;
+        opened->acceptor->renew_tls(std::move(context));
+        opened->tls_contents = contents;
+        result.done.push_back(fmt::format("acceptor '{}' has read its certificates", opened->config.name));
+    }
     for (auto* placed : kept) {
         const auto in_file = std::ranges::find_if(
             next.sessions, [&](const auto& settings) { return same_session(placed->settings, settings); });

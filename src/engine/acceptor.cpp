@@ -32,6 +32,10 @@ std::vector<std::shared_ptr<SessionHandle>> Acceptor::remove_template(const fix:
     return listener_->remove_template(ids);
 }
 
+void Acceptor::renew_tls(std::unique_ptr<TlsContext> context) {
+    listener_->io().call([&] { listener_->renew_tls(std::move(context)); });
+}
+
 std::uint16_t Acceptor::port() const noexcept { return listener_->port(); }
 
 const Acceptor::Counters& Acceptor::counters() const noexcept { return listener_->counters(); }

@@ -38,6 +38,8 @@ public:
     void remove(const SessionHandle& session);
     std::vector<std::shared_ptr<SessionHandle>> remove_template(const fix::SessionConfig& ids);
 
+    void renew_tls(std::unique_ptr<TlsContext> context) noexcept { tls_ = std::move(context); }
+
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }

@@ -84,6 +84,9 @@ public:
     /// Makes no further session by the template of these ids. Gives those that it has made: they stay until `remove`.
     std::vector<std::shared_ptr<SessionHandle>> remove_template(const fix::SessionConfig& ids);
 
+    /// The keys and rules of connections from now on, for an acceptor with TLS. Those that are there keep theirs.
+    void renew_tls(std::unique_ptr<TlsContext> context);
+
     [[nodiscard]] std::uint16_t port() const noexcept;
     /// Sessions that have a connection.
     [[nodiscard]] std::size_t connected() const;

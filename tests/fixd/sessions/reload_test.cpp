@@ -17,6 +17,7 @@
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::fixd {
@@ -336,6 +337,40 @@ TEST_F(FixReload, AcceptorsOpenAndCloseAndAChangedOneIsRefused) {
     EXPECT_THROW(RawClient{port}, std::runtime_error);
     EXPECT_TRUE(comes_true([&] { return house.is_active("A"); }));
     EXPECT_EQ(a.counts().logons.load(), 1);
+}
+
+TEST_F(FixReload, NewContentsOfAnAcceptorsCertificateAreThoseOfTheNextConnections) {
+    const test::Certificates made;
+    if (!made.made()) GTEST_SKIP() << "the program openssl is missing";
+    const auto put = [&](const std::string& who) {
+        constexpr auto kReplace = std::filesystem::copy_options::overwrite_existing;
+        std::filesystem::copy_file(made.certificate(who), path("server.pem"), kReplace);
+        std::filesystem::copy_file(made.key(who), path("server.key"), kReplace);
+    };
+    put("ours-server");
+    const auto file = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.0.1:0'\ntls_verify = false\ntls_certificate = '" +
+                      path("server.pem") + "'\ntls_key = '" + path("server.key") + "'\n" + waits_for("A") +
+                      waits_for("B");
+    RunningEngine house{file};
+    const auto trusting = [&](const std::string& name, const std::string& authority) {
+        return connects(name, house) + "tls = true\ntls_server_name = '" + test::Certificates::kServerName +
+               "'\ntls_authorities = '" + made.certificate(authority) + "'\n";
+    };
+    RunningEngine a{trusting("A", "ours")};
+    ASSERT_TRUE(comes_true([&] { return house.is_active("A"); }));
+    EXPECT_THAT(house.reload(file).done, IsEmpty());
+    put("others-server");
+    EXPECT_THAT(house.reload(file).done, ElementsAre("acceptor 'lan' has read its certificates"));
+    EXPECT_THAT(house.reload(file).done, IsEmpty());
+    RunningEngine b{trusting("B", "others")};
+    ASSERT_TRUE(comes_true([&] { return house.is_active("B"); }));
+    EXPECT_EQ(a.counts().closed.load(), 0);
+    // Files that cannot be used change nothing.
+    std::ofstream{path("server.pem")} << "nothing";
+    EXPECT_THROW(house.reload(file), std::runtime_error);
+    EXPECT_TRUE(house.is_active("A") && house.is_active("B"));
+    put("others-server");
+    EXPECT_THAT(house.reload(file).done, IsEmpty());
 }
 
 TEST_F(FixReload, WhatTheProcessNeedsARestartForIsNamedAndLeftAsItWas) {
