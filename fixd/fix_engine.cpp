@@ -346,6 +346,8 @@ void FixEngine::add_metrics_of_new_sessions() {
         if (const auto known = session_metrics_.find(session->name()); known != session_metrics_.end()) {
             say_failures(known->second);
             say_beyond(known->second);
+            say_garbled(known->second);
+            say_standby(known->second);
             continue;
         }
         session_metrics_.emplace(session->name(),
@@ -372,6 +374,26 @@ void FixEngine::say_beyond(Listed& listed) {
         fmt::format("{}: the counterparty asked for messages that were never sent, beyond {}: its numbers are ahead "
                     "of ours ({} ResendRequests since the start)",
                     status.name, status.next_sender - 1, status.beyond));
+}
+
+/// A message that is always too long is asked for again and again.
+void FixEngine::say_garbled(Listed& listed) {
+    const auto status = listed.session->status();
+    if (status.garbled == std::exchange(listed.garbled, status.garbled)) return;
+    log_->say(service::Severity::warning, status.name + ".garbled",
+              fmt::format("{}: ignored bytes that are no message: a wrong BodyLength or CheckSum, or longer than "
+                          "max_message_bytes ({} times since startup)",
+                          status.name, status.garbled));
+}
+
+void FixEngine::say_standby(Listed& listed) {
+    const auto status = listed.session->status();
+    const auto& standby = status.standby;
+    if (standby.losses == std::exchange(listed.standby_losses, standby.losses)) return;
+    log_->say(service::Severity::warning, status.name + ".standby",
+              fmt::format("{}: the standby is lost{}{}; the session {} ({} losses since startup)", status.name,
+                          standby.error.empty() ? "" : ": ", standby.error,
+                          standby.goes_on ? "continues without it" : "stops until it is back", standby.losses));
 }
 
 void FixEngine::forget(const engine::SessionHandle& session) {

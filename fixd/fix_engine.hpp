@@ -72,11 +72,15 @@ private:
         std::vector<metrics::Registration> registrations;
         std::uint64_t store_failures{0};  // that the log knows of, as the next
         std::uint64_t beyond{0};
+        std::uint64_t garbled{0};
+        std::uint64_t standby_losses{0};
     };
 
     void stand_by();
     void say_failures(Listed& listed);
     void say_beyond(Listed& listed);
+    void say_garbled(Listed& listed);
+    void say_standby(Listed& listed);
     void say_users(const EngineConfig& config);
     void open_standby(const StandbyConfig& standby);
     [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;

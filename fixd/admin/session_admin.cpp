@@ -106,27 +106,34 @@ SessionList::value_type session_of(const std::string& name, const SessionList& s
     return found == sessions.end() ? nullptr : *found;
 }
 
+std::string not_here(const std::string& name) { return name + " does not run here: this engine is its standby"; }
+
 engine::SessionHandle& session_named(std::string_view name, const Administered& administered,
                                      const SessionList& sessions) {
     auto names = names_of(sessions);
     for (const auto& replica : waiting(administered)) names.push_back(replica.name);
     const auto& found = name_like(name, names);
     const auto session = session_of(found, sessions);
-    if (session == nullptr) throw BadRequest(found + " does not run here: this engine is its standby");
+    if (session == nullptr) throw BadRequest(not_here(found));
     return *session;
 }
 
 /// A session by template that is not there now can be enabled too.
 void enable(std::string_view name, const Administered& administered, const SessionList& sessions) {
     auto names = names_of(sessions);
-    if (administered.disabled_names) {
-        for (auto& one : administered.disabled_names()) {
-            if (std::ranges::find(names, one) == names.end()) names.push_back(std::move(one));
-        }
-    }
+    const auto add = [&](std::string one) {
+        if (std::ranges::find(names, one) == names.end()) names.push_back(std::move(one));
+    };
+    const auto replicas = waiting(administered);
+    for (const auto& replica : replicas) add(replica.name);
+    if (administered.disabled_names) std::ranges::for_each(administered.disabled_names(), add);
     const auto& found = name_like(name, names);
+    const auto session = session_of(found, sessions);
+    if (session == nullptr && std::ranges::find(replicas, found, &engine::ReplicaStatus::name) != replicas.end()) {
+        throw BadRequest(not_here(found));
+    }
     if (administered.disabled) administered.disabled(found, false);
-    if (const auto session = session_of(found, sessions)) session->request_logon();
+    if (session != nullptr) session->request_logon();
 }
 
 /// The sessions that run now, and what failed.

@@ -34,6 +34,17 @@ std::string line_of(const engine::Refusal& why) {
     return detail.empty() ? line : line + ": " + detail;
 }
 
+/// What to do if the numbers of both sides do not fit; otherwise empty.
+std::string advice_on(const engine::Refusal& why, const std::string& store) {
+    if (why.detail.find("MsgSeqNum too low") == std::string_view::npos) return {};
+    const auto* const cure =
+        why.tag == fix::tag::kMsgSeqNum
+            ? "if the counterparty has reset its own, run `millpond fix sessions reset`"
+            : "`millpond fix sessions set-seq --next-out` sets the number that the counterparty expects, "
+              "`reset_on_logon` resets both sides";
+    return fmt::format("; our numbers are in {}: {}", store.empty() ? "memory" : store, cure);
+}
+
 }  // namespace
 
 void AcceptorLog::on_refused(const engine::Refusal& why) {
@@ -80,7 +91,8 @@ void SessionLog::on_refused(engine::SessionLink& link, const engine::Refusal& wh
         const std::lock_guard guard{lock_};
         refused_.insert(&link);
     }
-    log_->say(service::Severity::warning, cause, fmt::format("{}: not logged on: {}", session, line_of(why)));
+    log_->say(service::Severity::warning, cause,
+              fmt::format("{}: not logged on: {}{}", session, line_of(why), advice_on(why, store_)));
     note_error(link, "not logged on: " + line_of(why));
     inner_->on_refused(link, why);
 }
@@ -126,12 +138,9 @@ bool SessionLog::is_too_old(const fix::Message& message, std::int64_t now_ns) co
 }
 
 void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject) {
-    // Before the logon, on_refused logs it.
-    if (link.session().state() != fix::Session::State::awaiting_logon) {
-        const auto text = printable(reject.text(fix::tag::kText).value_or(""));
-        say(service::Severity::warning, link, "rejected by the peer", text);
-        note_error(link, "rejected by the peer: " + text);
-    }
+    const auto text = printable(reject.text(fix::tag::kText).value_or(""));
+    say(service::Severity::warning, link, "rejected by the peer", text);
+    note_error(link, "rejected by the peer: " + text);
     inner_->on_reject(link, reject);
 }
 

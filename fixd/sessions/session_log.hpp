@@ -52,6 +52,7 @@ public:
           records_(&records),
           quiet_(quiet),
           tap_(tap),
+          store_(is_in_memory(settings) ? std::string{} : settings.store),
           max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
           max_age_types_(settings.resend_max_age_types) {}
 
@@ -87,6 +88,7 @@ private:
     SessionRecords* records_;
     bool quiet_;
     engine::WireTap* tap_;
+    std::string store_;             // its file, or folder for a template; empty: in memory
     std::int64_t max_age_seconds_;  // of a resent message; 0: any
     std::vector<std::string> max_age_types_;
     std::int64_t said_ns_{0};  // of the I/O thread: when messages that are too old were last logged

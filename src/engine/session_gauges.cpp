@@ -45,6 +45,7 @@ SessionStatus SessionGauges::status() const {
     status.sent = counters.sent.read();
     status.resent = counters.resent.read();
     status.rejected = counters.rejected.read();
+    status.garbled = counters.garbled.read();
     status.pending_bytes = pending_bytes.read();
     status.lost_fills = counters.lost_fills.read();
     status.lost = counters.lost.read();

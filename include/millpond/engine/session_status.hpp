@@ -58,6 +58,7 @@ struct SessionStatus {
     std::uint64_t sent{0};
     std::uint64_t resent{0};
     std::uint64_t rejected{0};
+    std::uint64_t garbled{0};         ///< Stretches of bytes that were no message, or a longer one than allowed.
     std::uint64_t pending_bytes{0};   ///< Sent and not yet taken by the socket.
     std::uint64_t lost_fills{0};      ///< Gap fills sent because messages were no longer in the store.
     std::uint64_t lost{0};            ///< These messages.

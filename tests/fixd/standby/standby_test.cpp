@@ -170,6 +170,11 @@ TEST_F(FixStandbyPair, HealthShowsBothSidesAndTheirFindings) {
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"stage\":\"standby_stopped\""); })) << health(*a_);
     ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
     EXPECT_FALSE(a_->engine().page({.path = "/health"}).good);
+    ASSERT_TRUE(comes_true([&] {
+        a_->engine().watch();
+        return a_->said().find("the standby is lost") != std::string::npos;
+    }));
+    EXPECT_THAT(a_->said(), HasSubstr("the session stops until it is back (1 losses since startup)"));
     // A reload lets it go on.
     const auto result = a_->reload("[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("a.store", reload));
     EXPECT_THAT(result.done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is changed"));
@@ -181,7 +186,7 @@ TEST_F(FixStandbyPair, HealthShowsBothSidesAndTheirFindings) {
 TEST_F(FixStandbyPair, ASessionThatWaitsForItsPromotionIsNotControlledThere) {
     const auto admin = (folder_ / "b.sock").string();
     b_ = std::make_unique<RunningEngine>(fmt::format("admin = '{}'\n", admin) + standing_by() + session("b.store"));
-    for (const char* request : {"logout\tDESK\tx", "reset\tDESK", "set-seq\tDESK\t2\t2"}) {
+    for (const char* request : {"logout\tDESK\tx", "logon\tDESK", "reset\tDESK", "set-seq\tDESK\t2\t2"}) {
         EXPECT_THAT(ask_engine(admin, request),
                     HasSubstr("FIX.4.4:HOUSE->DESK does not run here: this engine is its standby"));
     }
