@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include <fcntl.h>
@@ -67,9 +68,10 @@ void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexce
                      .crc = 0};
     slot.crc = checksum_of(slot);
     auto* at = lock.data() + slot.writes % kNumberSlots * sizeof slot;
-    // Who sees the slot sees that its segment was started.
-    std::atomic_thread_fence(std::memory_order_release);
-    std::memcpy(at, &slot, sizeof slot);
+    constexpr auto kCrcAt = offsetof(NumbersSlot, crc);
+    std::memcpy(at, &slot, kCrcAt);
+    // Last: who sees a valid slot sees that its segment was started.
+    std::atomic_ref{*reinterpret_cast<std::uint64_t*>(at + kCrcAt)}.store(slot.crc, std::memory_order_release);
 }
 
 }  // namespace millpond::journal
