@@ -89,10 +89,10 @@ std::string shown(std::string_view bytes) {
 
 fix::Dictionary read_dictionary_file(const std::string& path) {
     std::ifstream file{path};
-    const auto error = file ? 0 : errno;
+    const int failed = file ? 0 : errno;
     std::error_code none;
-    if (error != 0 || std::filesystem::is_directory(path, none)) {
-        throw std::system_error(error != 0 ? error : EISDIR, std::generic_category(), "cannot read " + path);
+    if (failed != 0 || std::filesystem::is_directory(path, none)) {
+        throw std::system_error(failed != 0 ? failed : EISDIR, std::generic_category(), "cannot read " + path);
     }
     const std::string xml{std::istreambuf_iterator<char>{file}, {}};
     try {
