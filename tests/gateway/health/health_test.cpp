@@ -23,6 +23,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/market/ring_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
@@ -133,7 +134,8 @@ TEST(Health, AFeedTakesTheChannelThatItIsToldWhicheverComesFirst) {
     ASSERT_TRUE(other.add(quote_of(0, 5), feed::Venue{"X"}, feed::Symbol{"MSFT"}));
     gateway.send(other.finish(core::utc_nanos()));
     EXPECT_TRUE(gateway.watch_until([](const State& state) { return state.feeds[0].quotes == 1; }));
-    EXPECT_EQ(gateway.gateway().pipelines().front()->instruments().symbol(0).view(), "MSFT");
+    market::RingReader reader{{.name = gateway.ring()}};
+    EXPECT_EQ(reader.instrument(0)->symbol.view(), "MSFT");
 }
 
 // NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
