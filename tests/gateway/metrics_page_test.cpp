@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A sink that passes on ten events each time that somebody looks at it.
+/// A sink that passes on ten events with each look at its account.
 class Busy final : public Consumer {
 public:
     void start() override {}
