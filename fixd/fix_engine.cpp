@@ -344,10 +344,11 @@ void FixEngine::add_metrics_of_new_sessions() {
                   [&](const auto& known) { return std::ranges::find(all, known.second.session) == all.end(); });
     for (const auto& session : all) {
         if (const auto known = session_metrics_.find(session->name()); known != session_metrics_.end()) {
-            say_failures(known->second);
-            say_beyond(known->second);
-            say_garbled(known->second);
-            say_standby(known->second);
+            const auto status = session->status();
+            say_failures(known->second, status);
+            say_beyond(known->second, status);
+            say_garbled(known->second, status);
+            say_standby(known->second, status);
             continue;
         }
         session_metrics_.emplace(session->name(),
@@ -356,8 +357,7 @@ void FixEngine::add_metrics_of_new_sessions() {
 }
 
 /// A store that cannot grow keeps less than its owner believes.
-void FixEngine::say_failures(Listed& listed) {
-    const auto status = listed.session->status();
+void FixEngine::say_failures(Listed& listed, const engine::SessionStatus& status) {
     if (status.store_failures == std::exchange(listed.store_failures, status.store_failures)) return;
     log_->say(service::Severity::warning, status.name + ".store",
               fmt::format("{}: the next file of its store cannot be prepared, so its oldest messages are removed: free "
@@ -366,8 +366,7 @@ void FixEngine::say_failures(Listed& listed) {
 }
 
 /// Its counterparty's numbers are ahead of ours: it is going to find ours too low.
-void FixEngine::say_beyond(Listed& listed) {
-    const auto status = listed.session->status();
+void FixEngine::say_beyond(Listed& listed, const engine::SessionStatus& status) {
     if (status.beyond == std::exchange(listed.beyond, status.beyond)) return;
     log_->say(
         service::Severity::warning, status.name + ".beyond",
@@ -377,8 +376,7 @@ void FixEngine::say_beyond(Listed& listed) {
 }
 
 /// A message that is always too long is asked for again and again.
-void FixEngine::say_garbled(Listed& listed) {
-    const auto status = listed.session->status();
+void FixEngine::say_garbled(Listed& listed, const engine::SessionStatus& status) {
     if (status.garbled == std::exchange(listed.garbled, status.garbled)) return;
     log_->say(service::Severity::warning, status.name + ".garbled",
               fmt::format("{}: ignored bytes that are no message: a wrong BodyLength or CheckSum, or longer than "
@@ -386,8 +384,7 @@ void FixEngine::say_garbled(Listed& listed) {
                           status.name, status.garbled));
 }
 
-void FixEngine::say_standby(Listed& listed) {
-    const auto status = listed.session->status();
+void FixEngine::say_standby(Listed& listed, const engine::SessionStatus& status) {
     const auto& standby = status.standby;
     if (standby.losses == std::exchange(listed.standby_losses, standby.losses)) return;
     log_->say(service::Severity::warning, status.name + ".standby",

@@ -15,6 +15,7 @@
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/raw_log.hpp>
 #include <millpond/engine/replica_server.hpp>
+#include <millpond/engine/session_status.hpp>
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/accept/authenticator.hpp"
@@ -77,10 +78,10 @@ private:
     };
 
     void stand_by();
-    void say_failures(Listed& listed);
-    void say_beyond(Listed& listed);
-    void say_garbled(Listed& listed);
-    void say_standby(Listed& listed);
+    void say_failures(Listed& listed, const engine::SessionStatus& status);
+    void say_beyond(Listed& listed, const engine::SessionStatus& status);
+    void say_garbled(Listed& listed, const engine::SessionStatus& status);
+    void say_standby(Listed& listed, const engine::SessionStatus& status);
     void say_users(const EngineConfig& config);
     void open_standby(const StandbyConfig& standby);
     [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;
