@@ -71,6 +71,11 @@ public:
             if (taken == 0) std::this_thread::yield();
         }
     }
+    /// Waits until all that it has received is on the board and in the ring: counters of datagrams are ahead of both.
+    bool settle() {
+        const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
+        return read_until([&] { return pipeline_.publisher().beaten_ns().read() > now; });
+    }
     /// The value of a counter of the feed or its lines.
     [[nodiscard]] std::uint64_t count(std::string_view name) const {
         std::uint64_t value = 0;

@@ -37,7 +37,9 @@ using ::testing::HasSubstr;
 using Board = std::map<std::string, std::array<std::byte, sizeof(feed::Quote)>>;
 
 /// The board's quotes by their symbols, without what depends on when they were received and their numbers in the table.
-Board board_of(market::RingReader& reader) {
+Board board_of(Lines& lines) {
+    EXPECT_TRUE(lines.settle());
+    auto& reader = lines.reader();
     Board board;
     for (feed::InstrumentId id = 0; id < reader.board().instruments(); ++id) {
         auto record = reader.board().quote(id);
@@ -58,6 +60,10 @@ std::uint64_t incomplete_in(market::RingReader& reader) {
         count += record.state == market::RecordState::whole && (record.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
     }
     return count;
+}
+std::uint64_t incomplete_in(Lines& lines) {
+    EXPECT_TRUE(lines.settle());
+    return incomplete_in(lines.reader());
 }
 
 /// A gzip file, and a frame of zstd, whose blocks hold the contents as they are (RFC 1952, RFC 8878).
@@ -143,8 +149,8 @@ protected:
         const auto before = std::exchange(sent_, 0);
         EXPECT_TRUE(send(whole, 0, last));
         sent_ = before;
-        EXPECT_EQ(incomplete_in(whole.reader()), 0U);
-        return board_of(whole.reader());
+        EXPECT_EQ(incomplete_in(whole), 0U);
+        return board_of(whole);
     }
 
     /// The books become complete while messages from `next` on come, and the board is that of a feed without a gap.
@@ -157,8 +163,8 @@ protected:
             return lines.count("rebuilds") == 1;
         })) << lines.rebuild_failure();
         ASSERT_TRUE(lines.read_until([&] { return lines.count("datagrams") >= sent_; }));
-        EXPECT_EQ(incomplete_in(lines.reader()), 0U);
-        EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+        EXPECT_EQ(incomplete_in(lines), 0U);
+        EXPECT_EQ(board_of(lines), board_of_uninterrupted(next));
     }
 
     ItchSession session_{1'200};
@@ -171,13 +177,13 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
                 [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
-    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    EXPECT_GT(incomplete_in(lines), 0U);
     auto next = std::size_t{400};
     expect_rebuilt(lines, next);
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().flags == 0; }));
     const auto quotes = lines.subscriber.quotes.size();
     ASSERT_TRUE(send(lines, next, 1'200));
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(1'200));
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(1'200));
     ASSERT_GT(lines.subscriber.quotes.size(), quotes);
     for (auto i = quotes; i < lines.subscriber.quotes.size(); ++i)
         ASSERT_EQ(lines.subscriber.quotes[i].flags & feed::kIncomplete, 0);
@@ -204,7 +210,7 @@ TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
         }
         return done;
     })) << lines.rebuild_failure();
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(next));
     EXPECT_THAT(lines.rebuild_failure(), ::testing::Not(HasSubstr("has messages of session")));
 }
 
@@ -232,10 +238,7 @@ TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
         ASSERT_TRUE(incomplete || handed_over || quote.feed_sequence < hole);
     }
     EXPECT_GT(marks, 100U);
-    // The last few quotes may still be on their way.
-    const auto wanted = board_of_uninterrupted(1'200);
-    static_cast<void>(lines.read_until([&] { return board_of(lines.reader()) == wanted; }));
-    EXPECT_EQ(board_of(lines.reader()), wanted);
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(1'200));
 }
 
 TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
@@ -258,7 +261,7 @@ TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
     for (const auto& [name, bytes] : files) std::ofstream{folder / name, std::ios::binary} << bytes;
     ASSERT_TRUE(send(lines, 0, 800, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuilds") == 1; })) << lines.rebuild_failure();
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(800));
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(800));
     std::filesystem::remove_all(folder);
 }
 
@@ -277,8 +280,8 @@ TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
         serve();
         return lines.count("rebuilds") == 1;
     })) << lines.rebuild_failure();
-    EXPECT_EQ(incomplete_in(lines.reader()), 0U);
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(1'200));
+    EXPECT_EQ(incomplete_in(lines), 0U);
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(1'200));
     EXPECT_GT(lines.count("rebuild_requests"), 0U);
 }
 
@@ -300,7 +303,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
         static_cast<void>(server.poll(0));
         return lines.count("rebuilds") == 1;
     })) << lines.rebuild_failure();
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(400));
+    EXPECT_EQ(board_of(lines), board_of_uninterrupted(400));
     // Not the whole session: the file had its beginning.
     EXPECT_LT(server.answered(), session_.next / 2);
 }
@@ -314,7 +317,7 @@ TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("has messages of session '" + session_.name + "' up to "));
     EXPECT_TRUE(lines.rebuild_wanted());
     EXPECT_EQ(lines.count("rebuilds"), 0U);
-    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    EXPECT_GT(incomplete_in(lines), 0U);
     EXPECT_EQ(lines.subscriber.quotes.back().flags, feed::kIncomplete);
 }
 
@@ -345,7 +348,7 @@ TEST_F(BookRebuild, ATruncatedCompressedFileLeavesTheBooksIncompleteAndNamesTheC
         EXPECT_THAT(lines.rebuild_failure(), HasSubstr("compressed byte " + std::to_string(size) +
                                                        ": the file ends within its compressed data"));
         EXPECT_EQ(lines.count("rebuilds"), 0U);
-        EXPECT_GT(incomplete_in(lines.reader()), 0U);
+        EXPECT_GT(incomplete_in(lines), 0U);
     }
 }
 
@@ -378,7 +381,7 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     }));
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is from another session"));
     EXPECT_EQ(lines.count("rebuilds"), 0U);
-    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    EXPECT_GT(incomplete_in(lines), 0U);
 }
 
 TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheCaptureIsThere) {
