@@ -127,6 +127,10 @@ protected:
     [[nodiscard]] static std::string health(RunningEngine& engine) {
         return std::string{engine.engine().page({.path = "/api/health"}).body};
     }
+    /// What is counted is logged a moment later.
+    static void expect_said(RunningEngine& engine, const testing::Matcher<const std::string&>& text) {
+        EXPECT_TRUE(comes_true([&] { return testing::Value(engine.said(), text); })) << engine.said();
+    }
     [[nodiscard]] static bool shows(RunningEngine& engine, std::string_view text) {
         return health(engine).find(text) != std::string::npos;
     }
@@ -358,7 +362,7 @@ TEST_F(FixStandbyPair, AWrongTokenIsAFindingWithItsReason) {
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "the standby refuses: the token is wrong"); })) << health(*a_);
     EXPECT_TRUE(shows(*b_, "\"records\":0"));
     EXPECT_TRUE(shows(*b_, "\"stage\":\"no_primary\""));
-    EXPECT_THAT(b_->said(), HasSubstr("refused for FIX.4.4:HOUSE->DESK: wrong token: the token is wrong"));
+    expect_said(*b_, HasSubstr("refused for FIX.4.4:HOUSE->DESK: wrong token: the token is wrong"));
     EXPECT_GT(refusals("wrong_token"), 0);
 }
 
@@ -370,15 +374,14 @@ TEST_F(FixStandbyPair, APrimaryThatIsTurnedAwayIsLoggedAndCountedWithTheReason) 
     b_ = std::make_unique<RunningEngine>(secure + listen + session("b.store"));
     start_a(with_standby());
     ASSERT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; })) << b_->said();
-    EXPECT_THAT(b_->said(),
-                ::testing::ContainsRegex("standby: primary 127.0.0.1:[0-9]+ refused: TLS handshake failed"));
+    expect_said(*b_, ::testing::ContainsRegex("standby: primary 127.0.0.1:[0-9]+ refused: TLS handshake failed"));
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "certificate required"); })) << health(*a_);
     a_.reset();
     b_.reset();
     b_ = std::make_unique<RunningEngine>(secure + "allow = ['10.0.0.0/8']\n" + listen + session("b.store"));
     start_a(with_standby());
     ASSERT_TRUE(comes_true([&] { return refusals("address_not_allowed") > 0; })) << b_->said();
-    EXPECT_THAT(b_->said(), ::testing::ContainsRegex("primary 127.0.0.1:[0-9]+ refused: address not allowed"));
+    expect_said(*b_, ::testing::ContainsRegex("primary 127.0.0.1:[0-9]+ refused: address not allowed"));
     a_.reset();
     b_.reset();
     start_b();
@@ -394,7 +397,7 @@ TEST_F(FixStandbyPair, APrimaryThatIsTurnedAwayIsLoggedAndCountedWithTheReason) 
                                          fmt::format("[[session]]\nsender = 'OTHER'\ntarget = 'DESK'\nstore = '{}'\n{}",
                                                      (folder_ / "third.store").string(), with_standby()));
     ASSERT_TRUE(comes_true([&] { return refusals("unknown_session") > 0; }));
-    EXPECT_THAT(b_->said(), HasSubstr("refused for FIX.4.4:OTHER->DESK: unknown session"));
+    expect_said(*b_, HasSubstr("refused for FIX.4.4:OTHER->DESK: unknown session"));
     engine::RawClient stranger{port_of(b_->engine().standby_address())};
     stranger.send("GET / HTTP/1.1\r\n\r\n");
     ASSERT_TRUE(comes_true([&] { return refusals("TLS_handshake_failed") > 0; }));
@@ -415,7 +418,7 @@ TEST_F(FixStandbyPair, WithoutDescriptorsAStandbySaysSoAndIsThereWhenThereAreSom
         ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
         ASSERT_TRUE(comes_true([&] { return refusals("too_many_connections") > 0; }));
     }
-    EXPECT_THAT(b_->said(), HasSubstr("standby: primary refused: too many connections: Too many open files"));
+    expect_said(*b_, HasSubstr("standby: primary refused: too many connections: Too many open files"));
     start_a(with_standby());
     desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
     ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); })) << health(*b_);
