@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kOrders = "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n";
+constexpr const char* kOneOrder = "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n";
 
 /// A venue of three acceptors from a file, each with sessions by template: one by TLS, one for addresses that no client
 /// here has, one for all.
@@ -71,7 +71,7 @@ protected:
     }
 
     test::Certificates certificates_;
-    test::ScratchFile orders_{test::scratch_name("orders.txt"), kOrders};
+    test::ScratchFile orders_{test::scratch_name("orders.txt"), kOneOrder};
     test::ScratchFile file_{test::scratch_name("venue.toml"), R"(
         quiet = true
         metrics = "127.0.0.1:0"

@@ -14,7 +14,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr std::int64_t kTime = 1'719'487'045'223'000'000;  // 20240627-11:17:25.223
+constexpr std::int64_t kSendingTime = 1'719'487'045'223'000'000;  // 20240627-11:17:25.223
 // "secret bytes"
 constexpr const char* kBase64Secret = "c2VjcmV0IGJ5dGVz";
 // Of Binance's documentation, published there as an example.
@@ -30,7 +30,7 @@ protected:
     /// The signed Logon.
     fix::AdminDraft& sign(LogonSigner& signer, const std::string& sender, const std::string& target,
                           std::initializer_list<std::pair<fix::Tag, std::string_view>> fields,
-                          std::int64_t time = kTime) {
+                          std::int64_t time = kSendingTime) {
         text_ =
             "8=FIX.4.4|9=0|35=A|34=1|49=" + sender + "|52=20240627-11:17:25.223|56=" + target + "|98=0|108=30|10=000|";
         for (auto& c : text_) c = c == '|' ? '\x01' : c;
@@ -77,7 +77,7 @@ TEST_F(LogonSignerTest, TheNonceGoesUpWhateverTheClockDoes) {
     LogonSigner signer{LogonScheme::kraken, kBase64Secret};
     EXPECT_EQ(sign(signer, "ME", "KRAKEN-TRD", {{553, "APIKEY"}}).text(5025), "1719487045223");
     EXPECT_EQ(sign(signer, "ME", "KRAKEN-TRD", {{553, "APIKEY"}}).text(5025), "1719487045224");
-    EXPECT_EQ(sign(signer, "ME", "KRAKEN-TRD", {{553, "APIKEY"}}, kTime - 1'000'000'000'000).text(5025),
+    EXPECT_EQ(sign(signer, "ME", "KRAKEN-TRD", {{553, "APIKEY"}}, kSendingTime - 1'000'000'000'000).text(5025),
               "1719487045225");
 }
 

@@ -23,14 +23,14 @@ TEST(HeaderGenerator, AMessageReadsItsFieldsAsWhatTheyAre) {
     Parser parser;
     const auto message = parser.parse(*next_frame(bytes_of(bytes)));
     ASSERT_TRUE(message);
-    ASSERT_TRUE(test::small::NewOrderSingle::is(*message));
-    const test::small::NewOrderSingle order{*message};
+    ASSERT_TRUE(::test::small::NewOrderSingle::is(*message));
+    const ::test::small::NewOrderSingle order{*message};
     EXPECT_EQ(order.cl_ord_id(), "A1");
     EXPECT_EQ(order.ord_type(), '2');
     EXPECT_EQ(order.price(), (Decimal{1025, 2}));
     EXPECT_EQ(order.transact_time(), 1'704'164'645'678'000'000);
     EXPECT_FALSE(order.symbol());
-    static_assert(test::small::tag::kClOrdID == 11);
+    static_assert(::test::small::tag::kClOrdID == 11);
     ASSERT_EQ(order.no_party_ids().size(), 2U);
     std::string walked;
     for (const auto& party : order.no_party_ids()) {
@@ -46,7 +46,7 @@ TEST(HeaderGenerator, AGroupThatIsNotThereIsEmpty) {
     Parser parser;
     const auto message = parser.parse(*next_frame(bytes_of(bytes)));
     ASSERT_TRUE(message);
-    EXPECT_EQ(test::small::NewOrderSingle{*message}.no_party_ids().size(), 0U);
+    EXPECT_EQ(::test::small::NewOrderSingle{*message}.no_party_ids().size(), 0U);
 }
 
 TEST(HeaderGenerator, OnlyTheMessagesAskedForGetAView) {

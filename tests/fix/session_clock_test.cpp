@@ -9,7 +9,7 @@
 namespace millpond::fix {
 namespace {
 
-constexpr std::int64_t kHour = 3600 * kSecond;
+constexpr std::int64_t kHourNs = 3600 * kSecond;
 
 class SessionClock : public testing::TestWithParam<std::int64_t> {};
 
@@ -87,7 +87,7 @@ TEST_P(SessionClock, TheScheduleFollowsAStep) {
     EXPECT_EQ(peer.session_.state(), Session::State::awaiting_logout);
 }
 
-INSTANTIATE_TEST_SUITE_P(OneHour, SessionClock, testing::Values(kHour, -kHour),
+INSTANTIATE_TEST_SUITE_P(OneHour, SessionClock, testing::Values(kHourNs, -kHourNs),
                          [](const auto& step) { return step.param > 0 ? "Forward" : "Back"; });
 
 }  // namespace

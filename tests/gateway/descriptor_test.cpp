@@ -22,9 +22,9 @@
 namespace millpond::gateway {
 namespace {
 
-using test::failures_without_leak;
+using millpond::test::failures_without_leak;
 
-class Descriptors : public test::Descriptors {
+class Descriptors : public millpond::test::Descriptors {
 protected:
     Descriptors() { std::filesystem::create_directories(folder_); }
     ~Descriptors() override { std::filesystem::remove_all(folder_); }

@@ -111,7 +111,7 @@ void expect_no_cost(const FeedFormat& format, bool two_lines) {
 #if !defined(__SANITIZE_THREAD__)                   // what the race detector itself needs is not the program's
     const auto take = [&] { return receiving.take() >= kDatagrams; };
     constexpr std::array<long, 2> kReceiving{SYS_recvmsg, SYS_recvmmsg};
-    test::expect_no_cost_but(kReceiving, send, take);
+    millpond::test::expect_no_cost_but(kReceiving, send, take);
 #endif
 }
 
