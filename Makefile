@@ -21,12 +21,15 @@ build-%: configure-%
 demo: build-demo ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
 	@build/demo/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
 
-test: deps-build+test+python dev node python ## install what it needs and run every test
+# The last two side by side: while Node's run, most of Python's time is for packages and compilation.
+test: deps-build+test+python dev ## install what it needs and run every test
+	@echo "the tests of the npm package and of the Python package: a few minutes; each is printed once it ends"
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target DEV_IS_DONE=1 node python
 
 node: npm ## run the tests of the npm package
 	node/run_tests
 
-python: deps-python dev ## run the tests of the Python package in their own virtual environment
+python: deps-python $(if $(DEV_IS_DONE),,dev) ## run the tests of the Python package in their own virtual environment
 	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
 python-each: python ## the same with every other CPython from 3.10 on that is in PATH or of pyenv
