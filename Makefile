@@ -91,10 +91,9 @@ lint: deps-check program-dev
 	tools/lint build/dev
 
 dev: npm # the page's tests
-# Most tests wait for sockets, files and processes: twice as many at a time as processors, where no sanitizer slows them.
-dev: TESTS_AT_A_TIME = $(shell echo $$((2 * $(JOBS))))
+# Most tests wait for sockets, files and processes: twice as many at a time as processors.
 dev asan tsan: %: deps-test build-%
-	ctest --preset $* -j $(or $(TESTS_AT_A_TIME),$(JOBS)) --output-junit tests.xml
+	ctest --preset $* -j $$((2 * $(JOBS))) --output-junit tests.xml
 
 callgrind: deps-test deps-build ## compare the instruction counts of the hot paths with the recorded ones
 	cmake --preset callgrind
