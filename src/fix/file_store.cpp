@@ -23,6 +23,7 @@ void FileStore::take_over() {
     link.extent = link.segment.recover();
     auto next = link.segment.header->next_sender.load(std::memory_order_relaxed);
     for (const auto* one : chain_) next = std::max(next, one->extent.next);
+    if (chain_.size() > 1) note_newest(*chain_[chain_.size() - 2]);
     enter(link, {.end = link.extent.end, .oldest = link.extent.messages != 0 ? link.extent.first : next, .next = next});
     set_written_to(next - 1);
     count_all(0);
@@ -37,6 +38,15 @@ void FileStore::enter(Link& link, const Start& start) noexcept {
     }
     stored_before_ = counters().stored.read();
     use(link.segment, start);
+}
+
+/// So that the next process misses the current file if it is gone.
+void FileStore::note_newest(const Link& before) noexcept {
+    const auto& newest = last();
+    for (auto* const header : {before.segment.header, first_->segment.header}) {
+        header->newest_number = newest.number;
+        header->newest_generation = newest.generation();
+    }
 }
 
 void FileStore::refresh() noexcept {
@@ -158,6 +168,7 @@ MessageStore::Turn FileStore::turn() noexcept {
     next->forgotten_at = 0;
     chain_.push_back(next);
     chain_bytes_ += next->bytes();
+    note_newest(left);
     enter(*next, {.end = begin, .oldest = number, .next = number});
     count_all(overwritten);
     changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain

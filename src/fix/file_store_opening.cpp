@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <millpond/memory/residency.hpp>
@@ -37,6 +39,11 @@ std::size_t first_bytes(const FileStore::Options& options, std::size_t most) {
     throw std::invalid_argument(file.string() + " has " + std::to_string(bytes) +
                                 " bytes and is no whole message store: put a copy in its place, or remove all files of "
                                 "the store, and both numbers begin at 1");
+}
+
+[[noreturn]] void refuse_without(const std::filesystem::path& file, std::string_view what) {
+    throw std::invalid_argument(file.string() + " is missing, the file of the message store with " + std::string{what} +
+                                ": put it back, or remove all files of the store, and both numbers begin at 1");
 }
 
 /// The file, which is `bytes` long unless it is new.
@@ -108,8 +115,9 @@ FileStore::~FileStore() = default;
 void FileStore::remove_new_files() noexcept {
     if (recovered_) return;
     std::error_code ignored;
-    for (const auto& link : links_) {
-        if (link->is_new) std::filesystem::remove(segment_path(path_, link->number), ignored);
+    // The first file last: without it the others are no store.
+    for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+        if ((*link)->is_new) std::filesystem::remove(segment_path(path_, (*link)->number), ignored);
     }
 }
 
@@ -185,6 +193,27 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
     return link;
 }
 
+/// Throws if the file with the newest messages and both numbers is gone.
+void FileStore::check_newest_is_there() const {
+    const auto is_missing = [&](std::size_t number) {
+        const auto link = std::ranges::find(links_, number, [](const auto& one) { return one->number; });
+        return link == links_.end() || (*link)->is_new;
+    };
+    // The first file is made first, and stays.
+    if (chain_.empty() && links_.size() > 1 && is_missing(0)) refuse_without(path_, "all messages and both numbers");
+    std::uint64_t newest = 0;
+    for (const auto* link : chain_) newest = std::max(newest, link->generation());
+    std::optional<std::size_t> missing;
+    for (const auto& link : links_) {
+        const auto& header = *link->segment.header;
+        // A file that is there may have lost its generation with the power.
+        if (header.newest_generation <= newest || !is_missing(header.newest_number)) continue;
+        newest = header.newest_generation;
+        missing = header.newest_number;
+    }
+    if (missing) refuse_without(segment_path(path_, *missing), "the newest messages and both numbers");
+}
+
 void FileStore::open_all() {
     const bool grows = options_.segments == 0;
     const auto smallest = grows ? first_bytes(options_, most_bytes_) : most_bytes_;
@@ -196,9 +225,11 @@ void FileStore::open_all() {
         if (number == 0) continue;
         if (auto link = open_link(number, smallest)) links_.push_back(std::move(link));
     }
+    first_ = links_.front().get();
     for (const auto& link : links_) {
         if (link->generation() != 0) chain_.push_back(link.get());
     }
+    check_newest_is_there();
     if (chain_.empty()) {
         links_.front()->segment.header->generation.store(1, std::memory_order_release);
         chain_.push_back(links_.front().get());

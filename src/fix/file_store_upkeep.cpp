@@ -70,7 +70,7 @@ void FileStore::remove_given_up() noexcept {
             link->role.store(Link::Role::spare, std::memory_order_relaxed);
             link->is_let_go = true;
             spare_ = link.get();
-            memory::let_go(link->region.bytes());
+            memory::let_go(link->region.bytes().subspan(page_bytes()));  // not the header, which names the newest file
             return false;
         }
         std::error_code stays;  // then its number remains in use

@@ -63,9 +63,18 @@ StoreReader::StoreReader(const std::filesystem::path& path) {
     }
     const auto newest = std::ranges::max_element(segments_, {}, &Segment::generation);
     current_ = static_cast<std::size_t>(newest - segments_.begin());
+    auto known = newest->generation;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         const auto* segment = std::get_if<StoreSegment>(&mapped_[i]);
-        if (segment == nullptr || segments_[i].generation == 0) continue;
+        if (segment == nullptr) continue;
+        const auto& header = *segment->header;
+        const auto file = FileStore::segment_path(path, header.newest_number);
+        // An owner may have made it meanwhile.
+        if (header.newest_generation > known && !std::filesystem::exists(file)) {
+            known = header.newest_generation;
+            missing_file_ = file;
+        }
+        if (segments_[i].generation == 0) continue;
         segments_[i].extent = i == current_ ? segment->extent() : segment->sealed_extent();
     }
     if (const auto* segment = std::get_if<StoreSegment>(&mapped_[current_])) {

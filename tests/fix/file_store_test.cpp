@@ -125,6 +125,7 @@ TEST_F(FileStoreTest, AFileThatWasCutOffIsRefusedAndLeftAsItWas) {
     growing.segments = 0;
     for (const auto bytes : {0U, 1U, 100U, 4096U, 5000U}) {
         std::filesystem::remove(path());
+        std::filesystem::remove(path().string() + ".1");
         {
             FileStore store{path(), 0, growing};
             ASSERT_TRUE(store.store(order(1)));
@@ -140,6 +141,71 @@ TEST_F(FileStoreTest, AFileThatWasCutOffIsRefusedAndLeftAsItWas) {
         }
         EXPECT_EQ(std::filesystem::file_size(path()), bytes);
     }
+}
+
+TEST_F(FileStoreTest, WithoutTheFileOfTheNewestMessagesItIsRefused) {
+    const auto refusal = [&](const FileStore::Options& options) -> std::string {
+        try {
+            const FileStore store{path(), 0, options};
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return {};
+    };
+    auto growing = kSmall;
+    growing.segments = 0;
+    auto ageing = growing;
+    ageing.keep_ns = 1;
+    // The newest file is one of the others, the first, and one whose predecessors are gone.
+    for (const auto& options : {kSmall, growing, ageing}) {
+        for (const std::uint64_t last : {20U, 100U, 150U, 200U, 333U, 1'000U}) {
+            std::filesystem::remove_all(folder_);
+            std::filesystem::create_directories(folder_);
+            {
+                FileStore store{path(), 0, options};
+                for (std::uint64_t up_to = 10; up_to <= last; up_to += 10) {
+                    store_up_to(store, up_to);
+                    const auto now = static_cast<std::int64_t>(up_to);
+                    ASSERT_FALSE(store.maintain({.utc_ns = now, .monotonic_ns = now}));
+                    store.trim();
+                }
+                store.set_next_target(77);
+            }
+            const auto newest = [&] {
+                const StoreReader reader{path()};
+                EXPECT_FALSE(reader.missing_file());
+                return std::ranges::max_element(reader.segments(), {}, &StoreReader::Segment::generation)->file;
+            }();
+            const auto aside = folder_ / "aside";
+            std::filesystem::rename(newest, aside);
+            EXPECT_THAT(refusal(options), testing::StartsWith(newest.string() + " is missing")) << last;
+            EXPECT_FALSE(std::filesystem::exists(newest)) << last;
+            if (newest != path()) {
+                EXPECT_EQ(StoreReader{path()}.missing_file(), newest) << last;
+            }
+            std::filesystem::rename(aside, newest);
+            FileStore store{path(), 0, options};
+            EXPECT_GE(store.next_sender(), last - 9);
+            EXPECT_EQ(store.next_target(), 77U) << last;
+        }
+    }
+}
+
+TEST_F(FileStoreTest, AnOlderFileThatIsGoneCostsOnlyHistory) {
+    {
+        FileStore store{path(), 0, kSmall};
+        store_up_to(store, 100);
+    }
+    std::size_t removed = 0;
+    const auto segments = StoreReader{path()}.segments();
+    const auto newest = std::ranges::max_element(segments, {}, &StoreReader::Segment::generation);
+    for (const auto& segment : segments) {
+        if (segment.file == newest->file || segment.file == path() || segment.generation == 0) continue;
+        removed += std::filesystem::remove(segment.file) ? 1U : 0U;
+    }
+    EXPECT_GE(removed, 1U);
+    const FileStore store{path(), 0, kSmall};
+    EXPECT_EQ(store.next_sender(), 101U);
 }
 
 TEST_F(FileStoreTest, APipeInItsPlaceIsRefusedWithoutWaitingForAWriter) {

@@ -28,6 +28,11 @@ struct FixStoreOptions {
     std::vector<fix::Tag> mask;
 };
 
+void print_missing(const fix::StoreReader& store) {
+    if (!store.missing_file()) return;
+    fmt::print("{} is missing, the file with the newest messages and both numbers\n", store.missing_file()->string());
+}
+
 void inspect(const fix::StoreReader& store) {
     char time[fix::kMaxTimestampChars];
     const std::string_view created{time,
@@ -40,6 +45,7 @@ void inspect(const fix::StoreReader& store) {
     } else {
         fmt::print("messages {} to {}\n", store.oldest(), store.next_sender() - 1);
     }
+    print_missing(store);
     for (const auto& segment : store.segments()) {
         fmt::print("  {}: {} bytes, ", segment.file.string(), segment.data_bytes);
         if (segment.extent.messages == 0) {
@@ -51,14 +57,15 @@ void inspect(const fix::StoreReader& store) {
     }
 }
 
-/// 0 if nothing is damaged, else 1.
+/// 0 if nothing is damaged or missing, else 1.
 int verify(const fix::StoreReader& store) {
     const auto found = store.verify();
+    print_missing(store);
     fmt::print("{} messages are whole, {} numbers are missing, {} are faulty\n", found.messages, found.missing,
                found.faulty);
     for (const auto& fault : found.faults) fmt::print("  {}: {}\n", fault.sequence, fault.what);
     if (found.faulty != 0 && store.owned()) fmt::print("an engine has it open and may be writing to it\n");
-    return found.faulty == 0 ? 0 : 1;
+    return found.faulty == 0 && !store.missing_file() ? 0 : 1;
 }
 
 void print(const fix::StoreReader& store, const FixStoreOptions& options) {

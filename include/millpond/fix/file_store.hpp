@@ -65,7 +65,8 @@ public:
     /// Opens the chain, however long it is, or makes its first two segments. What a killed process left unfinished is
     /// removed.
     /// Throws memory::RegionError when a file cannot be had (ENOSPC: the disk is full; EBUSY: another process owns it),
-    /// std::invalid_argument when one is no segment or of another session; files that it has made are removed then.
+    /// std::invalid_argument when one is no segment or of another session, or the one with the newest messages is gone;
+    /// files that it has made are removed then.
     FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options);
     ~FileStore() override;
 
@@ -125,6 +126,7 @@ private:
     // Of the thread that maintains, or the constructor.
     [[nodiscard]] std::unique_ptr<Link> open_link(std::size_t number, std::size_t new_bytes) const;
     void open_all();
+    void check_newest_is_there() const;
     void bind(StoreHeader& header, const std::filesystem::path& file) const;
     void offer(Link& link) noexcept;
     void prepare();
@@ -136,6 +138,7 @@ private:
     // Of the thread that uses the store, or the constructor.
     void take_over();
     void enter(Link& link, const Start& start) noexcept;
+    void note_newest(const Link& before) noexcept;
     void give_up(Link& link) noexcept;
     void count_all(std::uint64_t overwritten) noexcept;
     [[nodiscard]] Link* oldest_to_use_again() const noexcept;
@@ -165,6 +168,7 @@ private:
     std::atomic<std::int64_t> utc_ns_;
 
     // The using thread's.
+    Link* first_{nullptr};      // the first file
     std::vector<Link*> chain_;  // the oldest first, the current one last
     std::size_t chain_bytes_{0};
     mutable std::size_t found_{0};    // place in chain_ of the message that was asked for last

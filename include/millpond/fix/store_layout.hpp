@@ -56,7 +56,11 @@ struct StoreHeader {
     std::uint64_t replica_next{0};
     std::uint64_t lineage{0};
     std::uint64_t copied_epoch{0};
-    std::uint64_t reserved[40]{};
+    /// Of the segment that became current after this one; in the first file, of the newest. One that is newer than all
+    /// that are there was in a file that is gone.
+    std::uint64_t newest_generation{0};
+    std::uint64_t newest_number{0};  ///< Of its file.
+    std::uint64_t reserved[38]{};
     std::uint32_t identity_bytes{0};           ///< 0: the store belongs to no session yet.
     char identity[kStoreIdentityBytes - 4]{};  ///< As StoreIdentity::text.
 };

@@ -45,6 +45,8 @@ public:
     explicit StoreReader(const std::filesystem::path& path);
 
     [[nodiscard]] const std::vector<Segment>& segments() const noexcept { return segments_; }
+    /// The file with the newest messages and both numbers, if it is gone: those of this object are older then.
+    [[nodiscard]] const std::optional<std::filesystem::path>& missing_file() const noexcept { return missing_file_; }
     [[nodiscard]] bool owned() const noexcept { return regions_.front().owned_elsewhere(); }
     /// Of the session that the store belongs to; empty: none yet, or layout 2.
     [[nodiscard]] StoreIdentity identity() const;
@@ -84,6 +86,7 @@ private:
     std::vector<Mapped> mapped_;
     std::vector<Segment> segments_;
     std::size_t current_{0};
+    std::optional<std::filesystem::path> missing_file_;
     std::int64_t creation_utc_ns_{0};
     std::uint64_t next_sender_{1};
     std::uint64_t next_target_{1};
