@@ -265,10 +265,11 @@ std::int64_t Session::next_deadline_ns() const noexcept {
     switch (state_) {
         case State::disconnected: return kNever;
         case State::awaiting_logon: return connected_ns_ + config_.logon_timeout_ns;
-        case State::awaiting_logout: return logout_ns_ + config_.logout_timeout_ns;
+        case State::awaiting_logout:
         case State::active: break;
     }
-    if (!resend_.empty() && !handler_->congested()) return last_sent_ns_;
+    if (!resend_.empty() && !ending_ && !handler_->congested()) return last_sent_ns_;
+    if (state_ == State::awaiting_logout) return logout_ns_ + config_.logout_timeout_ns;
     auto deadline = config_.schedule ? schedule_due_ns_ : kNever;
     if (requested_to_ != 0) deadline = std::min(deadline, progress_ns_ + config_.resend_timeout_ns);
     if (heartbeat_ns_ <= 0) return deadline;
@@ -290,6 +291,7 @@ void Session::on_timer(core::Moment now) {
             if (now.monotonic_ns >= logout_ns_ + config_.logout_timeout_ns) {
                 disconnect(ending_.value_or(Disconnect::logout_timeout));
             }
+            continue_resend(now);
             return;
         case State::active: break;
     }

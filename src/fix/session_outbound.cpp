@@ -304,7 +304,7 @@ bool Session::is_worth_resending(const Message& message) {
 }
 
 void Session::continue_resend(core::Moment now) {
-    if (resend_.empty() || closing_) return;
+    if (resend_.empty() || closing_ || ending_) return;
     std::size_t sent = 0;
     std::size_t gaps = 0;
     for (std::size_t looked_at = 0; !resend_.empty(); ++looked_at) {

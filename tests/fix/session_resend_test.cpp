@@ -84,6 +84,39 @@ TEST(SessionResend, AJumpOfTheNumbersIsFilledAtOnceHoweverLongItIs) {
     EXPECT_EQ(peer.sent(), "35=4|34=1000|43=Y|122=20240102-03:04:05.000|36=2001|123=Y|\n");
 }
 
+TEST(SessionResend, ALongResendGoesOnWhileOurLogoutIsNotAnswered) {
+    Peer peer{{.resend_burst = 4}};
+    peer.log_on();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(peer.order("x"));
+    peer.give("2", "7=2|16=0|");
+    peer.session_.logout("good night", peer.now_);
+    peer.pass(1);
+    EXPECT_EQ(peer.session_.counters().resent.read(), 10U);
+    // The same where the peer asks because it has seen the number of our Logout.
+    peer.give("2", "7=2|16=0|");
+    peer.pass(1);
+    EXPECT_EQ(peer.session_.counters().resent.read(), 20U);
+    EXPECT_EQ(peer.sent_.back(), "35=4|34=12|43=Y|122=20240102-03:04:05.000|36=13|123=Y|");
+    EXPECT_FALSE(peer.closed_);
+    peer.give("5", "");
+    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+}
+
+TEST(SessionResend, NothingFollowsOurAnswerToALogout) {
+    Peer peer{{.resend_burst = 4}};
+    peer.log_on();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(peer.order("x"));
+    peer.give("2", "7=2|16=0|");
+    peer.give("5", "");
+    ASSERT_TRUE(peer.sent_.back().starts_with("35=5|")) << peer.sent_.back();
+    peer.session_.on_writable(peer.now_);
+    peer.pass(kSecond);
+    EXPECT_TRUE(peer.sent_.back().starts_with("35=5|")) << peer.sent_.back();
+    EXPECT_FALSE(peer.closed_);
+    peer.pass(10 * kSecond);
+    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+}
+
 TEST(SessionResend, LostMessagesAreReportedOnceForEachRequestWithTheirSum) {
     Peer peer;
     peer.log_on();
