@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import errno
 import gzip
+import multiprocessing
 import os
 import signal
 import struct
@@ -462,6 +463,22 @@ def test_readings_that_go_on_beside_each_other_keep_their_names(tmp_path: Path) 
     reader = pyarrow.RecordBatchReader.from_stream(scan.orders)
     next(scan.batches(1))  # knows few names
     assert reader.read_all() == orders
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_forked_process_and_its_parent_both_read_the_rest(tmp_path: Path, packed: bool) -> None:
+    data, expected = made_up_day(200_000, 20)  # longer than what is read at once
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(gzip.compress(data, 1) if packed else data)
+    batches = millpond.scan(path).quotes.batches(1_000)
+    first = len(next(batches))
+    child = multiprocessing.get_context("fork").Process(
+        target=lambda: os._exit(first + sum(map(len, batches)) != len(expected))
+    )
+    child.start()
+    assert first + sum(map(len, batches)) == len(expected)
+    child.join()
+    assert child.exitcode == 0
 
 
 @pytest.mark.parametrize("kind", ["itch", "itch.gz", "pcap", "mpj", "mpj.gz"])

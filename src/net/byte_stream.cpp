@@ -29,6 +29,7 @@ ByteStream::ByteStream(const std::string& path) : file_(::open(path.c_str(), O_R
     struct stat status{};
     if (!file_ || fstat(file_.get(), &status) != 0)
         throw std::system_error(errno, std::generic_category(), "cannot read '" + path + "'");
+    is_regular_ = S_ISREG(status.st_mode);
     if (S_ISDIR(status.st_mode)) throw std::system_error(EISDIR, std::generic_category(), "cannot read '" + path + "'");
     buffer_.resize(2 * kLongest);
 }
@@ -53,8 +54,13 @@ void ByteStream::take(std::size_t count) noexcept {
 /// 0 at the end or on an error, which is then in read_error_.
 std::size_t ByteStream::read(std::span<std::byte> into) {
     for (;;) {
-        const auto got = ::read(file_.get(), into.data(), into.size());
-        if (got >= 0) return static_cast<std::size_t>(got);
+        // A forked process shares the descriptor's place in the file, so the stream keeps its own.
+        const auto got = is_regular_ ? ::pread(file_.get(), into.data(), into.size(), read_at_)
+                                     : ::read(file_.get(), into.data(), into.size());
+        if (got >= 0) {
+            read_at_ += got;
+            return static_cast<std::size_t>(got);
+        }
         if (errno == EINTR) continue;
         read_error_ = errno;
         return 0;

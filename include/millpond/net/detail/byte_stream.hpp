@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include <millpond/core/descriptor.hpp>
 
 namespace millpond::net::detail {
@@ -14,8 +16,8 @@ namespace millpond::net::detail {
 class Expander;
 
 /// The bytes of a file from first to last, through a buffer that is refilled when it is empty; or of a range of
-/// memory. Works on pipes too. A gzip or zstd file, detected by its first bytes, is decompressed: offsets then refer to
-/// its contents.
+/// memory. Works on pipes too. After fork both processes may continue to read a regular file. A gzip or zstd file,
+/// detected by its first bytes, is decompressed: offsets then refer to its contents.
 class ByteStream {
 public:
     /// Throws std::system_error that names the path.
@@ -50,6 +52,7 @@ private:
     void expand();
 
     core::Descriptor file_;
+    off_t read_at_{0};
     std::vector<std::byte> buffer_;
     std::span<const std::byte> window_;
     std::vector<std::byte> packed_buffer_;
@@ -59,6 +62,7 @@ private:
     std::uint64_t packed_offset_{0};
     std::string damage_;
     int read_error_{0};
+    bool is_regular_{false};
     bool started_{false};
     bool at_end_{false};
 };
