@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import ssl
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -29,7 +31,7 @@ class Connection:
     """What `connect` returns. Yields the same batches as Ring; the first ones contain the board.
 
     JSON lines do not contain the channel and wire sequence number of a quote: `channel` is 65535 and `sequence` is 0.
-    `number` is the event's number in the ring. One thread at a time.
+    `number` is the event's number in the ring. One thread at a time, in the process that has connected.
     """
 
     def __init__(self, url: str, connection: socket.socket, reader: LineReader, web: bool, rest: bytes) -> None:
@@ -44,6 +46,8 @@ class Connection:
         self._ended = ""
         self._names = NameTable(lambda first: reader.names[first:])
         self._reads = Reads()
+        self._opened_by = os.getpid()
+        self._reading: dict[str, int] = {}  # "thread": the one that reads
         connection.setblocking(False)
         if rest:
             self._take(rest)
@@ -75,13 +79,25 @@ class Connection:
         rows = checked_rows(max_rows)
         if timeout is not None:
             nanos("timeout", timeout)
-        return Batches(self._reads, lambda seconds: self._read(rows, seconds), timeout)
+        return Batches(self._reads, lambda seconds: self._read_alone(rows, seconds), timeout)
 
     def __iter__(self) -> Batches:
         return self.batches()
 
     def __aiter__(self) -> Batches:
         return self.batches()
+
+    def _read_alone(self, max_rows: int, timeout: float | None) -> Batch:
+        """Refuses what would share the lines with another reader: each would get a part of them."""
+        if os.getpid() != self._opened_by:
+            raise Disconnected(f"{self.url}: opened by the parent process; connect in this one")
+        me = threading.get_ident()
+        if self._reading.setdefault("thread", me) != me:
+            raise RuntimeError("in use by another thread; open one for each thread")
+        try:
+            return self._read(max_rows, timeout)
+        finally:
+            self._reading.clear()
 
     def _read(self, max_rows: int, timeout: float | None) -> Batch:
         until = None if timeout is None else time.monotonic() + timeout

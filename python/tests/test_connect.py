@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import multiprocessing
 import os
 import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -112,6 +114,37 @@ def test_a_wrong_token_is_an_exception_with_the_reason(
             connection = millpond.connect(f"{kind}://127.0.0.1:{port_of(gateway, kind)}", token="wrong")
             for _ in connection.batches(timeout=None):
                 pass
+    finally:
+        gateway.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp", "ws"])
+def test_a_second_thread_and_a_forked_process_take_no_lines_from_the_reader(
+    program: str, ring_name: str, kind: str
+) -> None:
+    gateway = Gateway(program, ring_name, "--tcp" if kind == "tcp" else "--web", "name=out,listen=127.0.0.1:0")
+    try:
+        connection = millpond.connect(f"{kind}://127.0.0.1:{port_of(gateway, kind)}")
+
+        def reads_in_child() -> None:
+            with pytest.raises(millpond.Disconnected, match="opened by the parent process"):
+                next(connection.batches(timeout=0))
+
+        child = multiprocessing.get_context("fork").Process(target=reads_in_child)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        waiting = threading.Thread(target=lambda: next(connection.batches(timeout=None)))
+        waiting.start()
+        while not connection._reading:
+            time.sleep(0)
+        with pytest.raises(RuntimeError, match="in use by another thread"):
+            next(connection.batches(timeout=0))
+        subprocess.run(
+            [program, "generate", "--to", f"127.0.0.1:{gateway.feed_port}", "--count", "1", "--quiet"],
+            stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        waiting.join()
     finally:
         gateway.close()
 
