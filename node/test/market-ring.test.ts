@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
-import { MarketData, type MarketEvent, MarketRing, MarketRingError, type MarketRingHandler } from "millpond";
+import {
+  MarketData,
+  type MarketDataOptions,
+  type MarketEvent,
+  MarketRing,
+  MarketRingError,
+  type MarketRingHandler,
+} from "millpond";
 import { RingWriter } from "./support/ring-writer.js";
 
 const NOTHING: MarketRingHandler = {};
@@ -422,6 +429,61 @@ test("a reader that waits for a notification reads what came before it", { skip:
   } finally {
     rmSync(path);
   }
+});
+
+/** What MarketData delivers of a ring, looked at once after `write`. */
+async function looked(
+  options: Partial<MarketDataOptions>,
+  prepare: (writer: RingWriter) => void,
+  write: (writer: RingWriter, market: MarketData) => void,
+  count: number,
+): Promise<unknown[][]> {
+  const name = `node-look-${process.pid}`;
+  const path = `/dev/shm/millpond.${name}`;
+  const writer = new RingWriter(64, 2);
+  writer.name(0, "AAPL");
+  writer.name(1, "MSFT");
+  prepare(writer);
+  writeFileSync(path, writer.bytes);
+  const wake = new Int32Array(new SharedArrayBuffer(4));
+  const seen: unknown[][] = [];
+  try {
+    using market = new MarketData({ ring: name, reconnectMs: 60_000, wake, ...options });
+    for await (const event of market) {
+      if (event.type !== "connected") seen.push([event.type, "symbol" in event ? event.symbol : null]);
+      else {
+        await new Promise((resolve) => setImmediate(resolve));
+        write(writer, market);
+        writeFileSync(path, writer.bytes, { flag: "r+" });
+      }
+      if (seen.length === count) break;
+      Atomics.add(wake, 0, 1);
+      Atomics.notify(wake, 0);
+    }
+  } finally {
+    rmSync(path);
+  }
+  return seen;
+}
+
+test("a clear of one channel drops no newest quote of another one", { skip: addon }, async () => {
+  const seen = await looked(
+    { mode: "conflate" },
+    () => {},
+    (writer) => {
+      writer.quote(0, 1, 2, 0);
+      writer.quote(1, 1, 2, 1);
+      writer.clear(0);
+      writer.trade(1);
+    },
+    4,
+  );
+  assert.deepEqual(seen, [
+    ["quote", "AAPL"],
+    ["quote", "MSFT"],
+    ["clear", null],
+    ["trade", "MSFT"],
+  ]);
 });
 
 test("where there is no ring, MarketData goes by TCP if it has a port, and keeps trying if not", async () => {

@@ -90,16 +90,14 @@ export class RingFeed implements MarketFeed {
       });
     },
     gap: (gap, number) => {
-      // What waits is older than the gap.
-      this.#flush();
+      this.#flush(); // what waits is older
       const { channel, receiveTime: timestamp, first, last } = gap;
       const reason = GAP_REASONS[gap.reason] ?? "unknown";
       this.owner.take({ type: "gap", channel, timestamp, sequence: number, first, last, reason });
     },
     clear: (clear, number) => {
       if (!this.#wants(clear.instrument)) return;
-      if (clear.instrument === NO_INSTRUMENT) this.#newest.clear();
-      else this.#newest.delete(clear.instrument);
+      this.#flush(); // what waits is older, or of another channel
       this.owner.take({
         type: "clear",
         symbol: this.#symbolOf(clear),
@@ -109,7 +107,10 @@ export class RingFeed implements MarketFeed {
         reason: REASONS[clear.reason] ?? "unknown",
       });
     },
-    missed: (first, last) => this.owner.take({ type: "missed", count: last - first + 1, here: false }),
+    missed: (first, last) => {
+      this.#flush(); // what waits is older
+      this.owner.take({ type: "missed", count: last - first + 1, here: false });
+    },
   };
 
   constructor(
