@@ -486,6 +486,44 @@ test("a clear of one channel drops no newest quote of another one", { skip: addo
   ]);
 });
 
+test("who subscribes to more of a ring gets its states and quotes first, and none twice", { skip: addon }, async () => {
+  const seen = await looked(
+    { subscribe: ["AAPL"] },
+    (writer) => {
+      writer.quote(0, 1, 2);
+      writer.quote(1, 1, 2);
+      writer.status(1, 2);
+    },
+    (writer, market) => {
+      market.subscribe("MSFT");
+      writer.quote(0, 3, 4);
+      writer.quote(1, 3, 4);
+      writer.trade(0);
+    },
+    5,
+  );
+  assert.deepEqual(seen, [
+    ["quote", "AAPL"],
+    ["status", "MSFT"],
+    ["quote", "AAPL"],
+    ["quote", "MSFT"],
+    ["trade", "AAPL"],
+  ]);
+  const alone = await looked(
+    { subscribe: ["AAPL"] },
+    (writer) => writer.quote(1, 1, 2),
+    (writer, market) => {
+      market.subscribe("MSFT");
+      writer.trade(1);
+    },
+    2,
+  );
+  assert.deepEqual(alone, [
+    ["quote", "MSFT"],
+    ["trade", "MSFT"],
+  ]);
+});
+
 test("where there is no ring, MarketData goes by TCP if it has a port, and keeps trying if not", async () => {
   using market = new MarketData({ ring: "no-such-ring", reconnectMs: 1 });
   while (market.account().lastError === undefined) await new Promise((resolve) => setImmediate(resolve));

@@ -83,6 +83,22 @@ export class MarketRing {
     this.#fromBoard = copy.deliver(this.#window, handler);
   }
 
+  /**
+   * @internal Delivers the quotes and statuses that the board has of instruments for which `asked` is true, except those that
+   * `poll` has not reached yet.
+   */
+  look(handler: MarketRingHandler, asked: (instrument: number) => boolean): void {
+    const end = Math.max(this.#next, this.#coveredUntil + 1);
+    new BoardCopy(this.#memory, this.instruments).deliver(this.#window, {
+      quote: (quote, number) => {
+        if (number < end && asked(quote.instrument)) handler.quote?.(quote, number);
+      },
+      status: (status, number) => {
+        if (number < end && asked(status.instrument)) handler.status?.(status, number);
+      },
+    });
+  }
+
   /** Delivers up to `max` entries that are ready; a lost range counts as one. Returns how many it took from the ring. */
   poll(handler: MarketRingHandler, max = 1_024): number {
     if (arguments.length > 2) requireArguments("poll", arguments.length, 2);

@@ -41,6 +41,8 @@ export class RingFeed implements MarketFeed {
   #closed = false;
   /** Of each instrument the newest quote of this look, for `conflate`. */
   readonly #newest = new Map<number, MarketQuote>();
+  /** Symbols whose states and quotes on the board are to be delivered; `*` is all. */
+  readonly #asked = new Set<string>();
   /** Set before the first event. */
   #ring!: MarketRing;
   readonly #handler: MarketRingHandler = {
@@ -125,6 +127,7 @@ export class RingFeed implements MarketFeed {
 
   subscribe(symbols: readonly string[]): void {
     want(this.selection, symbols);
+    for (const symbol of symbols) this.#asked.add(symbol);
   }
 
   unsubscribe(symbols: readonly string[]): void {
@@ -174,6 +177,7 @@ export class RingFeed implements MarketFeed {
     while (!this.#closed) {
       // The state before the entries: what was published before the end is read before it ends.
       const state = ring.writerState(SILENT_MS);
+      if (this.#asked.size > 0) this.#look(ring);
       const taken = ring.poll(this.#handler, LOOK);
       this.#flush();
       if (taken === 0) {
@@ -188,10 +192,18 @@ export class RingFeed implements MarketFeed {
   /** The board, after which its writer's entries follow. Returns the number of that writer. */
   #join(ring: MarketRing): number {
     const starts = ring.writerStarts;
+    this.#asked.clear();
     this.owner.connected();
     ring.join(this.#handler);
     this.#flush();
     return starts;
+  }
+
+  #look(ring: MarketRing): void {
+    const asked = new Set(this.#asked);
+    this.#asked.clear();
+    ring.look(this.#handler, (instrument) => asked.has("*") || asked.has(ring.symbol(instrument) ?? ""));
+    this.#flush();
   }
 
   async #pause(behind: boolean): Promise<void> {
