@@ -93,6 +93,30 @@ TEST(SequenceTracker, BelievesThatTheSenderBeganAgainOnlyAfterARunOfOldDatagrams
     EXPECT_EQ(tracker.counters().restarts.read(), 1U);
 }
 
+TEST(SequenceTracker, CopiesGapsSwapsAndStraysDoNotHideARestart) {
+    for (std::uint64_t faults = 1; faults < 16; ++faults) {
+        SequenceTracker tracker;
+        tracker.observe(1, 1'000);
+        for (std::uint64_t i = 0; i < 200 && tracker.counters().restarts.read() == 0; ++i) {
+            const auto kind = i % 7;
+            if (kind == 1 && (faults & 1U) != 0) tracker.observe(i, 1);
+            if (kind == 2 && (faults & 2U) != 0) continue;
+            if (kind == 5 && (faults & 8U) != 0) tracker.observe(990, 1);
+            const bool swaps = (faults & 4U) != 0 && (kind == 3 || kind == 4);
+            tracker.observe(1 + (!swaps ? i : kind == 3 ? i + 1 : i - 1), 1);
+        }
+        EXPECT_EQ(tracker.counters().restarts.read(), 1U) << faults;
+        EXPECT_LT(tracker.next(), 60U) << faults;
+    }
+}
+
+TEST(SequenceTracker, AFewOldDatagramsOverAndOverAreNoRestart) {
+    SequenceTracker tracker;
+    tracker.observe(1, 1'000);
+    for (std::uint64_t i = 0; i < 1'000; ++i)
+        ASSERT_FALSE(tracker.observe(900 + i % SequenceTracker::kRestartAfter, 1).restarted);
+}
+
 TEST(SequenceTracker, DuplicatesBetweenNewNumbersNeverLookLikeARestart) {
     SequenceTracker tracker;
     for (std::uint64_t i = 1; i < 10 * SequenceTracker::kRestartAfter; ++i) {

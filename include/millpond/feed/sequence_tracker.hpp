@@ -38,8 +38,9 @@ struct SequenceCounters {
 /// oldest range is forgotten and its numbers count as unresolved should they come.
 ///
 /// A sender that begins again at a lower number without saying so (a looped replay) looks like duplicates at first, and
-/// behind a single wrong number far ahead a sound sender looks late: after a run of old datagrams (kRestartAfter) that
-/// follow each other without a hole the next one is believed.
+/// behind a single wrong number far ahead a sound sender looks late: after a run of old datagrams (kRestartAfter), each
+/// with higher numbers than the ones before, the next one is believed. Copies, small gaps and a few strays do not end
+/// the run, so that a faulty network hides no restart.
 ///
 /// An announcement (a heartbeat names the number that comes next) shows a loss at the end of a burst. One that is
 /// kFarAhead or more ahead is a gap only when the next announcement is as high: a single stray heartbeat must not void
@@ -83,6 +84,7 @@ public:
     /// The number that comes next; 0 when none has been seen.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
 
+
     /// Whether some of these numbers are among the missing. Looks at the ranges from the newest to these numbers.
     [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const noexcept {
         for (auto i = ranges_; i != 0 && missing_[i - 1].last >= first; --i) {
@@ -94,6 +96,10 @@ public:
     [[nodiscard]] const SequenceCounters& counters() const noexcept { return counters_; }
 
 private:
+    /// Numbers that a run's next datagram may be ahead of the last one or behind: a few datagrams.
+    static constexpr std::uint64_t kNear = 128;
+    static constexpr std::uint32_t kStrays = 2;
+
     struct Range {
         std::uint64_t first;
         std::uint64_t last;
@@ -111,6 +117,7 @@ private:
     std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: nothing
     std::uint64_t restart_next_{0};
     std::uint32_t restart_run_{0};
+    std::uint32_t restart_strays_{0};  // in a row, since the run's last
     std::size_t ranges_{0};
     std::array<Range, kMaxRanges> missing_{};  // ascending, disjoint
     SequenceCounters counters_;
@@ -178,7 +185,11 @@ inline bool SequenceTracker::is_doubtful(std::uint64_t announced) noexcept {
 }
 
 inline bool SequenceTracker::looks_restarted(Range old) noexcept {
-    restart_run_ = old.first == restart_next_ ? restart_run_ + 1 : 1;
+    const bool follows = restart_run_ != 0 && old.first + kNear >= restart_next_ && old.first <= restart_next_ + kNear;
+    if (follows && old.last < restart_next_) return false;  // a copy, or late
+    if (!follows && restart_run_ != 0 && ++restart_strays_ <= kStrays) return false;
+    restart_strays_ = 0;
+    restart_run_ = follows ? restart_run_ + 1 : 1;
     restart_next_ = old.last + 1;
     return restart_run_ > restart_after_;
 }
