@@ -306,6 +306,54 @@ TEST(LineArbiter, ASenderThatBeginsAgainIsBelievedOneLineThatGoesBackIsNot) {
     expect_closed(arbiter);
 }
 
+TEST(LineArbiter, AGapFilledWhileTheSenderBeginsAgainDoesNotHideThat) {
+    Arbiter arbiter{{}};
+    Numbers target;
+    arbiter.take(0, datagram(1, 100), at(1), target);
+    arbiter.take(0, datagram(102, 1), at(2), target);
+    for (std::uint64_t n = 1; n <= 20; ++n) arbiter.take(0, datagram(n, 1), at(3), target);
+    arbiter.take(Arbiter::kAnswers, datagram(101, 1), at(4), target);
+    ASSERT_EQ(target.next(), 103U);
+    for (std::uint64_t n = 21; n <= 100; ++n) arbiter.take(0, datagram(n, 1), at(5), target);
+    EXPECT_EQ(target.restarts, 1);
+    EXPECT_EQ(target.next(), 101U);
+    expect_closed(arbiter);
+}
+
+TEST(LineArbiter, ALineThatWentBackIsIgnoredAlsoWhenItOvertakesTheOther) {
+    Arbiter arbiter{{}};
+    Numbers target;
+    for (std::size_t line = 0; line < 2; ++line) arbiter.take(line, datagram(1, 100), at(1), target);
+    for (std::uint64_t n = 1; n <= 200; ++n) {
+        if (n % 4 == 0) arbiter.take(0, datagram(100 + n / 4, 1), at(2), target);
+        arbiter.take(1, datagram(n, 1), at(2), target);
+    }
+    EXPECT_EQ(target.restarts, 0);
+    EXPECT_EQ(target.next(), 151U);
+    // Only line 1 is left.
+    for (std::uint64_t n = 201; n <= 240; ++n) arbiter.take(1, datagram(n, 1), at(3), target);
+    EXPECT_EQ(target.restarts, 1);
+    EXPECT_EQ(target.next(), 241U);
+    expect_closed(arbiter);
+}
+
+TEST(LineArbiter, LinesThatBothBeginAgainGoOnAsOneFeed) {
+    Arbiter arbiter{{}};
+    Numbers target;
+    for (std::size_t line = 0; line < 2; ++line) arbiter.take(line, datagram(1, 100), at(1), target);
+    for (std::uint64_t n = 1; n <= 90; ++n) {
+        arbiter.take(0, datagram(n, 1), at(2), target);
+        if (n > 20) arbiter.take(1, datagram(n - 20, 1), at(2), target);
+    }
+    EXPECT_EQ(target.restarts, 1);
+    // Each still fills what the other loses.
+    arbiter.take(0, datagram(92, 1), at(3), target);
+    for (std::uint64_t n = 71; n <= 92; ++n) arbiter.take(1, datagram(n, 1), at(3), target);
+    EXPECT_EQ(target.next(), 93U);
+    EXPECT_TRUE(target.missing.empty());
+    expect_closed(arbiter);
+}
+
 template <class Decoder>
 class ArbitratedFormat : public ::testing::Test {
 public:

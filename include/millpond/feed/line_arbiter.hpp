@@ -49,6 +49,10 @@ struct LineCounters {
 /// Each line's first datagram of a new session is held until the line confirms it, by the rule of ConfirmedSession.
 /// What each line has held goes into the session when one of them does.
 ///
+/// A line that goes back to lower numbers is ignored while the other brings new ones, since its numbers may mean other
+/// messages. When no line has brought anything new for a run of datagrams (SequenceTracker::kRestartAfter), the sender
+/// has restarted.
+///
 /// The numbers are the decoder's own: `Target` is the way to it.
 ///     target.next(), target.session()    of its sequence; next() is 0 before the first datagram
 ///     target.is_missing(first, last)     whether it has seen a gap that holds some of these numbers
@@ -124,6 +128,8 @@ private:
         SequenceTracker tracker{SequenceTracker::kRestartAfter};
         Session session{};
         std::uint64_t epoch{0};              // in which it has been heard
+        std::uint64_t restarts{0};           // of the feed, which this line has followed
+        bool went_back{false};               // to lower numbers, while the feed did not
         ConfirmedSession<Session> sessions;  // that it brought
     };
     struct Slot {
@@ -134,11 +140,11 @@ private:
     };
 
     template <class Target>
-    void place(std::size_t line, const Numbers& numbers, bool restarted, std::span<const std::byte> bytes,
-               const Arrival& arrival, Target& target);
+    void place(std::size_t line, const Numbers& numbers, std::span<const std::byte> bytes, const Arrival& arrival,
+               Target& target);
     template <class Target>
-    void pass_by(Line& line, const Numbers& numbers, bool restarted, std::span<const std::byte> bytes,
-                 const Arrival& arrival, Target& target);
+    void pass_by(Line& line, const Numbers& numbers, std::span<const std::byte> bytes, const Arrival& arrival,
+                 Target& target);
     template <class Target>
     [[nodiscard]] bool enter(std::size_t line, const Numbers& numbers, std::span<const std::byte> bytes,
                              const Arrival& arrival, Target& target);
@@ -182,7 +188,8 @@ private:
     std::int64_t heard_utc_ns_{0};  // when any line brought the decoder's session
     std::uint64_t epoch_{0};        // grows with each session of the decoder
     std::optional<Session> left_;
-    std::uint64_t old_run_{0};  // datagrams in a row that brought nothing
+    std::uint64_t old_run_{0};   // datagrams in a row that brought nothing
+    std::uint64_t restarts_{0};  // of the sender, at a lower number
     core::Tally given_up_;
     core::Tally strays_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include <millpond/feed/line_arbiter.hpp>
 
@@ -46,12 +47,15 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
     }
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
-    const bool restarted = observe(line, *numbers);
+    if (observe(line, *numbers)) {
+        const bool follows = std::exchange(line.restarts, restarts_) != restarts_;
+        line.went_back = line.went_back || (!follows && numbers->end() <= target.next());
+    }
     // A heartbeat that its own line contradicts delays nothing, and no server is asked for what it announces.
     const auto known = line.tracker.next();
     if (numbers->count == 0 && known != 0 && known < numbers->first) [[unlikely]]
         return line.counters.others.add();
-    place(which, *numbers, restarted, bytes, arrival, target);
+    place(which, *numbers, bytes, arrival, target);
 }
 
 /// True if the line restarts at a lower number.
@@ -61,6 +65,8 @@ bool LineArbiter<Decoder>::observe(Line& line, const Numbers& numbers) noexcept 
     if (!(line.session == numbers.session)) {
         line.session = numbers.session;
         line.tracker.start(numbers.first);
+        line.restarts = restarts_;
+        line.went_back = false;
     }
     return line.tracker.observe(numbers.first, numbers.count).restarted;
 }
@@ -150,24 +156,26 @@ void LineArbiter<Decoder>::begin_session(const Numbers& numbers, const Arrival& 
         line.epoch = epoch_;
         const auto held = line.sessions.held();
         static_cast<void>(observe(line, held.numbers));
-        place(which, held.numbers, false, held.bytes, held.arrival, target);
+        place(which, held.numbers, held.bytes, held.arrival, target);
         line.sessions.release();
     }
 }
 
 template <class Decoder>
 template <class Target>
-void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, bool restarted,
-                                 std::span<const std::byte> bytes, const Arrival& arrival, Target& target) {
+void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
+                                 const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
     const auto next = target.next();
-    if (numbers.first > next) return hold(which, numbers, bytes, arrival, target);
+    if (numbers.first > next && !line.went_back) return hold(which, numbers, bytes, arrival, target);
     if (numbers.count == 0) {
         line.counters.others.add();
+        if (line.went_back) return;
         return target.decode(bytes, arrival);
     }
-    if (numbers.end() <= next) return pass_by(line, numbers, restarted, bytes, arrival, target);
+    if (numbers.end() <= next || line.went_back) return pass_by(line, numbers, bytes, arrival, target);
     old_run_ = 0;
+    line.restarts = restarts_;
     line.counters.used.add();
     target.decode(bytes, arrival);
     if (waiting_ == 0) return;
@@ -178,13 +186,16 @@ void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, bool
 /// All of it was received before, unless the sender restarts.
 template <class Decoder>
 template <class Target>
-void LineArbiter<Decoder>::pass_by(Line& line, const Numbers& numbers, bool restarted, std::span<const std::byte> bytes,
+void LineArbiter<Decoder>::pass_by(Line& line, const Numbers& numbers, std::span<const std::byte> bytes,
                                    const Arrival& arrival, Target& target) {
     ++old_run_;
-    // A line that goes back while the other has new numbers is ignored.
-    if (restarted && old_run_ > SequenceTracker::kRestartAfter) {
+    if (line.went_back && old_run_ > SequenceTracker::kRestartAfter) {
         while (waiting_ != 0) give_up(target);
         old_run_ = 0;
+        ++restarts_;
+        for (auto& each : lines_) {
+            if (std::exchange(each.went_back, false)) each.restarts = restarts_;
+        }
         line.counters.used.add();
         target.begin_again(numbers.first, arrival);
         return target.decode(bytes, arrival);
@@ -213,7 +224,7 @@ void LineArbiter<Decoder>::hold(std::size_t which, const Numbers& numbers, std::
             return target.decode(bytes, arrival);
         }
         give_up(target);
-        return this->place(which, numbers, false, bytes, arrival, target);
+        return this->place(which, numbers, bytes, arrival, target);
     }
     const auto slot = free_.back();
     free_.pop_back();
