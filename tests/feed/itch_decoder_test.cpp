@@ -319,6 +319,16 @@ TEST_F(Itch, AGapMakesEveryBookIncompleteUntilTheNextSession) {
     EXPECT_FALSE(last_is_incomplete());
 }
 
+TEST_F(Itch, AStartOfMessagesBehindARestartOfTheSenderDoesNotMakeTheBooksComplete) {
+    for (std::uint64_t order = 1; order <= 60; ++order) say(bid(order, 100, 1'000'000));
+    mold_ = MoldUdp64Encoder{"S1"};
+    say(bid(99, 100, 1'000'500));  // one of those that come before the restart is believed
+    for (int i = 0; i < 40; ++i) say([](ItchEncoder& to) { return to.directory("AAPL"); });
+    ASSERT_EQ(counter("sequence_restarts"), 1U);
+    say([](ItchEncoder& to) { return to.system_event('O'); }, bid(100, 100, 1'000'000));
+    EXPECT_TRUE(last_is_incomplete());
+}
+
 TEST_F(Itch, AHeartbeatShowsATailLossAndTheEndOfASessionEmptiesTheBooksOnce) {
     say(bid(1, 100, 1'000'000));
     (void)datagram(bid(2, 100, 1'000'100));  // lost

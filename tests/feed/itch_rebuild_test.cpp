@@ -248,6 +248,19 @@ TEST_F(RebuiltBooks, BooksOfASenderThatRestartedItsNumbersWithinASessionAreNotRe
     EXPECT_TRUE(live_.decoder.wants_rebuild()) << "another session";
 }
 
+TEST_F(RebuiltBooks, BooksFromBeforeARestartAreNotHandedOverWhenTheNumbersAreEqualAgain) {
+    live_.decode(session_, 0, 100);
+    live_.decode(session_, 101, 110);
+    ASSERT_TRUE(live_.decoder.wants_rebuild());
+    build(110);
+    ASSERT_EQ(rebuild_.next(), live_.decoder.sequence().next());
+    live_.decode(session_, 0, 110);
+    ASSERT_EQ(live_.decoder.sequence().counters().restarts.read(), 1U);
+    ASSERT_EQ(rebuild_.next(), live_.decoder.sequence().next());
+    EXPECT_FALSE(rebuild_.hand_over(live_.decoder, kNow, live_.seen));
+    EXPECT_FALSE(live_.decoder.is_complete());
+}
+
 TEST_F(RebuiltBooks, TheHandOverNeedsNoHeapNoFaultNoSystemCall) {
     struct Count {
         void on(const Quote&) { ++events; }

@@ -36,10 +36,10 @@ namespace millpond::feed {
 /// PSX, every other is Nasdaq. The end of a session and a new one leave the state of halted instruments unknown.
 ///
 /// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
-/// seen and nothing has been missed since; all others make quotes marked incomplete. A message of an unknown type or a
-/// wrong length counts as missed and makes a Gap. A change of an order that is not known, an order without room and one
-/// with impossible contents make their own book incomplete. A new session empties everything, once it is confirmed
-/// (ConfirmedSession).
+/// seen and nothing has been missed since; all others make quotes marked incomplete. After a restart of the sender at a
+/// lower number they are incomplete until the next session. A message of an unknown type or a wrong length counts as
+/// missed and makes a Gap. A change of an order that is not known, an order without room and one with impossible
+/// contents make their own book incomplete. A new session empties everything, once it is confirmed (ConfirmedSession).
 ///
 /// A handler may also have on_fault(message, sequence, ItchFault): it is called for each message that was not applied,
 /// or not in full, after the events of the message.
@@ -118,7 +118,8 @@ public:
     /// Exchanges its books for those of `rebuilt`, which are complete and at the same number of the same session, and
     /// publishes `newest.quotes` and `newest.states` of every instrument, by its number there, and `newest.channel`; of
     /// the states only those that differ from what this decoder has seen. False, and nothing is changed, when that is
-    /// not so or there is no room for an instrument. O(books), without allocation.
+    /// not so, this decoder does not want them (wants_rebuild) or there is no room for an instrument. O(books), without
+    /// allocation.
     template <class Newest, EventHandler Handler>
     [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
 

@@ -21,7 +21,7 @@ inline void ItchDecoder::restart() noexcept {
 template <class Newest, EventHandler Handler>
 bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
     const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
-    if (!same_place || !rebuilt.complete_) return false;
+    if (!same_place || !rebuilt.complete_ || !wants_rebuild()) return false;
     for (const auto& entry : rebuilt.books_.entries()) {
         if (books_.translate(rebuilt.books_, entry.instrument) == kNoInstrument) return false;
     }

@@ -82,7 +82,8 @@ void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler
     switch (event) {
         case 'O':
             status.state = TradingState::start_of_messages;
-            complete_ = complete_ || order_books_.live_orders() == 0;
+            // A sender that restarts sends messages before it is believed, which may have been orders.
+            complete_ = complete_ || (order_books_.live_orders() == 0 && !begun_again_);
             break;
         case 'S': status.state = TradingState::start_of_system_hours; break;
         case 'Q': status.state = TradingState::start_of_market_hours; break;
