@@ -200,6 +200,7 @@ private:
         });
         if constexpr (kSequenced) {
             seen.next = decoder_.sequence().next();
+            seen.agreed = decoder_.sequence().agreed();
             if (lines_) seen.datagrams -= lines_->arbiter().strays().read();
         }
         const auto& counters = decoder_.counters();

@@ -102,7 +102,11 @@ TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
     ++seen_.datagrams;  // one that the decoder could not follow
     loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    ++seen_.heartbeats;  // one that names another number
+    loss.beat(seen_, 4 * kOneSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     ++seen_.heartbeats;
+    ++seen_.agreed;
     loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U)) << "what was lost before the silence stays lost";
     EXPECT_EQ(board().quote(1).event.bid_price, 8);
