@@ -201,14 +201,12 @@ private:
         if constexpr (kSequenced) {
             seen.next = decoder_.sequence().next();
             seen.agreed = decoder_.sequence().agreed();
+            seen.datagrams -= decoder_.foreign();
             if (lines_) seen.datagrams -= lines_->arbiter().strays().read();
         }
         const auto& counters = decoder_.counters();
         seen.heartbeats = counters.heartbeats.read();
         seen.over = session_over_.read() != 0;
-        decoder_.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name == "session_strays" || name == "other_channels") seen.datagrams -= tally.read();
-        });
         // Of a malformed datagram the messages before the error are applied.
         seen.datagrams += counters.applied.read() - counters.malformed.read();
         return seen;

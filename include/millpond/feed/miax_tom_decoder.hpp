@@ -78,6 +78,8 @@ public:
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
     [[nodiscard]] std::uint8_t session() const noexcept { return sessions_.session(); }
+    /// Datagrams of other sessions, which were not applied.
+    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.strays().read(); }
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {

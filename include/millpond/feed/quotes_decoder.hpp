@@ -72,6 +72,8 @@ public:
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
     [[nodiscard]] Session session() const noexcept { return {sessions_.session(), wire_channel_.value_or(0)}; }
+    /// Datagrams of other sessions and channels, which were not applied.
+    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.strays().read() + other_channels_.read(); }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
