@@ -130,17 +130,16 @@ public:
         if (decoder_.counters().applied.read() != applied_at_end_) session_over_.set(0);
         loss_.beat(seen(), core::monotonic_nanos(), publisher);
         heard_ns_.set(static_cast<std::uint64_t>(loss_.heard_ns()));
-        if (rebuild_) rebuild_->beat(decoder_);
         if constexpr (kSequenced) {
             if (lines_) lines_->beat();
         }
         if constexpr (requires { decoder_.set_midnight(std::int64_t{}); }) {
-            const auto now = midnight();
-            if (now == known_midnight_) return;
-            known_midnight_ = now;
-            decoder_.set_midnight(now);
-            if (rebuild_) rebuild_->set_midnight(now);
+            if (const auto now = midnight(); now != std::exchange(known_midnight_, now)) {
+                decoder_.set_midnight(now);
+                if (rebuild_) rebuild_->set_midnight(now);
+            }
         }
+        if (rebuild_) rebuild_->beat(decoder_);  // attempts need the midnight
     }
     void finish(Capture& capture) noexcept override { captured_.finish(capture); }
     void set_captured_as(std::uint32_t number) override { captured_.set_first_number(number); }

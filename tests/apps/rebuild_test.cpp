@@ -254,9 +254,9 @@ TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
     for (const auto& bytes : yesterday.bytes) net::append_pcap_datagram(files["x.pcap.9"], {1, {}, to, bytes});
     for (std::size_t i = 0; i < 800; ++i) {
         auto& file = files[i < 300 ? "x.pcap.9" : i < 600 ? "x.pcap.10" : "x.pcap"];
-        net::append_pcap_datagram(file, {2, {}, i % 50 == 7 ? other : to, session_.bytes[i]});
+        net::append_pcap_datagram(file, {core::utc_nanos(), {}, i % 50 == 7 ? other : to, session_.bytes[i]});
         // What one line lost the other brought, a little later.
-        if (i % 50 == 12) net::append_pcap_datagram(file, {2, {}, to, session_.bytes[i - 5]});
+        if (i % 50 == 12) net::append_pcap_datagram(file, {core::utc_nanos(), {}, to, session_.bytes[i - 5]});
     }
     for (const auto& [name, bytes] : files) std::ofstream{folder / name, std::ios::binary} << bytes;
     ASSERT_TRUE(send(lines, 0, 800, 300, 305));
@@ -295,7 +295,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
     std::string capture;
     net::append_pcap_header(capture);
     for (std::size_t i = 0; i < 250; ++i)
-        net::append_pcap_datagram(capture, {1, {}, lines.address(), session_.bytes[i]});
+        net::append_pcap_datagram(capture, {core::utc_nanos(), {}, lines.address(), session_.bytes[i]});
     std::ofstream{file.path(), std::ios::binary} << capture;
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
@@ -384,6 +384,29 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     EXPECT_GT(incomplete_in(lines), 0U);
 }
 
+/// Yesterday's session had the same name.
+TEST_F(BookRebuild, ACaptureOfAnotherDayIsNotBelieved) {
+    const test::ScratchFile file{test::scratch_name("rebuild-yesterday.pcap"), ""};
+    Lines lines{"rebuild-yesterday",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
+    constexpr std::int64_t kDayNs = 86'400'000'000'000;
+    std::string capture;
+    net::append_pcap_header(capture);
+    for (const auto& bytes : ItchSession{1'200, 1, 11}.bytes)
+        net::append_pcap_datagram(capture, {core::utc_nanos() - kDayNs, {}, lines.address(), bytes});
+    std::ofstream{file.path(), std::ios::binary} << capture;
+    ASSERT_TRUE(send(lines, 0, 200, 100, 105));
+    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
+    auto next = std::size_t{200};
+    ASSERT_TRUE(lines.read_until([&] {
+        send_next(lines, next);
+        return !lines.rebuild_failure().empty() || lines.count("rebuilds") != 0;
+    }));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is from another session"));
+    EXPECT_EQ(lines.count("rebuilds"), 0U);
+    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+}
+
 TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheCaptureIsThere) {
     const auto path = ::testing::TempDir() + test::scratch_name("rebuild-later.pcap");
     GatewayRun gateway{{.ring = unique_ring("rebuild"), .format = "itch", .feed = ",rebuild_from=" + path}};
@@ -392,7 +415,7 @@ TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheC
     net::append_pcap_header(capture);
     net::UdpSender sender{{.to = to}};
     for (std::size_t i = 0; i < 200; ++i) {
-        net::append_pcap_datagram(capture, {1, {}, to, session_.bytes[i]});
+        net::append_pcap_datagram(capture, {core::utc_nanos(), {}, to, session_.bytes[i]});
         while (i % 60 != 50 && !sender.send(session_.bytes[i])) std::this_thread::yield();
     }
     const auto shows = [&](const std::string& page, const std::string& text) {

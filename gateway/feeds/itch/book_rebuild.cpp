@@ -19,8 +19,8 @@ namespace {
 constexpr std::chrono::milliseconds kRest{5};
 constexpr int kAnswerMs = 1;
 constexpr std::int64_t kMostPauses = 64;
-/// A file without a session name is trusted after this many messages of the feed have followed it
-/// without a contradiction.
+/// A file that may be another day's (one without times, or captured before today) is trusted after this many messages
+/// of the feed have followed it without a contradiction. Days may use the same session names.
 constexpr std::uint64_t kProof = 1'000;
 
 std::string text_of(const feed::moldudp64_layout::Session& session) {
@@ -100,8 +100,8 @@ void BookRebuild::attempt() {
     try {
         until_ns_ = core::monotonic_nanos() + options_.longest_ns;
         books_.begin(session_, attempt_midnight_ns_);
-        unnamed_ = !options_.history.path.empty() && has_no_session(options_.history);
-        believed_from_ = unnamed_ ? goal_ + kProof : goal_;
+        unproven_ = false;
+        believed_from_ = goal_;
         if (!options_.history.path.empty()) {
             files_.emplace(options_.history, session_);
             read_files(goal_);
@@ -116,11 +116,14 @@ void BookRebuild::attempt() {
 
 void BookRebuild::read_files(std::uint64_t until) {
     read_on_from_ = books_.next();
-    files_->read(until, [&](std::span<const std::byte> datagram) {
+    files_->read(until, [&](std::span<const std::byte> datagram, std::int64_t captured_utc_ns) {
+        const auto before = books_.next();
         books_.take(datagram);
+        unproven_ = unproven_ || (books_.next() != before && captured_utc_ns <= attempt_midnight_ns_);
         const bool goes_on = !stopping_.load(std::memory_order_relaxed) && !unwanted_.load(std::memory_order_relaxed);
         return goes_on && books_.is_sound() && books_.next() < until;
     });
+    if (unproven_) believed_from_ = std::max(goal_, books_.next()) + kProof;
 }
 
 /// Reads messages that the feed lost meanwhile, up to `last`, from the files. False if they do not have them.
@@ -136,7 +139,7 @@ bool BookRebuild::catch_up() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (unwanted_.load(std::memory_order_relaxed)) return false;
         if (!books_.is_sound()) return gave_up("the sources have a gap that no source fills");
-        if (unnamed_ && books_.contradictions() != 0)
+        if (unproven_ && books_.contradictions() != 0)
             return gave_up(fmt::format("'{}' is from another session", options_.history.path));
         if (core::monotonic_nanos() > until_ns_) return gave_up("the rebuild took too long");
         if (take_live()) continue;

@@ -127,7 +127,7 @@ private:
     // The builder's.
     std::int64_t until_ns_{0};
     std::uint64_t believed_from_{0};
-    bool unnamed_{false};  // the file does not say of which session it is
+    bool unproven_{false};  // messages of files may be another day's
     std::optional<HistoryReader> files_;
     std::uint64_t read_on_from_{0};  // required number when the files were last read
     std::thread thread_;

@@ -17,7 +17,7 @@
 namespace millpond::gateway::itch {
 namespace {
 
-using Take = std::function<bool(std::span<const std::byte>)>;
+using Take = HistoryReader::Take;
 
 bool is_capture(const std::filesystem::path& path) {
     auto begin = net::file_begin(path.string(), sizeof(std::uint32_t));
@@ -70,17 +70,18 @@ bool read_capture(const std::filesystem::path& path, const std::vector<std::uint
     net::PcapReader reader{path.string()};
     for (net::CapturedDatagram datagram; reader.next(datagram);) {
         if (std::ranges::find(ports, datagram.destination.port()) == ports.end()) continue;
-        if (!take(datagram.payload)) return false;
+        if (!take(datagram.payload, datagram.utc_ns)) return false;
     }
     if (damage.empty()) damage = reader.error();
     return true;
 }
 
-}  // namespace
-
+/// A file of ITCH messages.
 bool has_no_session(const History& history) {
     return !std::filesystem::is_directory(history.path) && !is_capture(history.path);
 }
+
+}  // namespace
 
 HistoryReader::HistoryReader(const History& history, const feed::moldudp64_layout::Session& session)
     : history_(history), encoder_(std::string_view{session.data(), session.size()}) {
@@ -108,7 +109,7 @@ void HistoryReader::read_messages(std::uint64_t end, const Take& take) {
             waiting_ = {};
         }
         const auto datagram = encoder_.finish();
-        goes_on = encoder_.next_sequence() != first && take(datagram);
+        goes_on = encoder_.next_sequence() != first && take(datagram, 0);
     }
     damage_ = messages_->error();
 }

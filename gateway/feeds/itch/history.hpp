@@ -21,29 +21,29 @@ struct History {
     std::vector<std::uint16_t> ports;  ///< Of a capture's datagrams, those that went to one of these.
 };
 
-/// Whether it is a file of ITCH messages, which has no session name. Throws std::system_error for what cannot be
-/// read.
-[[nodiscard]] bool has_no_session(const History& history);
-
 /// Reads a history once, or continues where it stopped.
 ///
 /// Threads: one.
 class HistoryReader {
 public:
+    /// captured_utc_ns: when the datagram was captured; 0 in a file of ITCH messages, which does not say it. False:
+    /// stop.
+    using Take = std::function<bool(std::span<const std::byte> datagram, std::int64_t captured_utc_ns)>;
+
     /// session: assumed for the messages of a file without sessions. `history` must outlive this.
     HistoryReader(const History& history, const feed::moldudp64_layout::Session& session);
 
-    /// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
+    /// Calls `take` for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
     /// `*.pcap.2`, ... and `*.pcap`, in this order, each time from the first on; of a file of ITCH messages, which
     /// count from 1, those before `end` that were not read before. Throws std::system_error, net::FileFormatError; a
     /// file that is still growing, or is truncated, ends at its last complete datagram.
-    void read(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
+    void read(std::uint64_t end, const Take& take);
 
     /// Why the first incomplete file ends early; empty if all are complete.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
 private:
-    void read_messages(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
+    void read_messages(std::uint64_t end, const Take& take);
 
     const History& history_;
     std::string damage_;
