@@ -85,7 +85,7 @@ bool PcapReader::is_capture(std::span<const std::byte, 4> begin) noexcept {
 
 bool PcapReader::next(CapturedDatagram& out) {
     Frame frame;
-    while (error_.empty()) {
+    while (!over_) {
         stream_.take(std::exchange(shown_, 0));
         if (!(pcapng_ ? next_block(frame) : next_record(frame))) return false;
         ++counts_.frames;
@@ -142,17 +142,23 @@ bool PcapReader::ends_here(std::span<const std::byte> shown) {
     } else if (shown.empty() && !stream_.damage().empty()) {
         static_cast<void>(fail(stream_.damage()));
     }
-    return shown.empty() || !error_.empty();
+    return shown.empty() || over_;
 }
 
 bool PcapReader::fail_short(const std::string& what) {
     return fail(stream_.damage().empty() ? what : stream_.damage());
 }
 
-bool PcapReader::fail(const std::string& what) {
+bool PcapReader::note(const std::string& what) {
+    if (!error_.empty()) return false;
     error_ = "'" + name_ + "', frame " + std::to_string(counts_.frames + 1) + " at byte " +
              std::to_string(stream_.offset()) + ": " + what;
     return false;
+}
+
+bool PcapReader::fail(const std::string& what) {
+    over_ = true;
+    return note(what);
 }
 
 }  // namespace millpond::net

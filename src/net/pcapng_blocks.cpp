@@ -1,6 +1,7 @@
 // The blocks of a pcapng file: u32 type, u32 total length, the body, the total length again. All in the byte order of
 // the section's header, padded to 4 bytes.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 
@@ -75,18 +76,34 @@ bool PcapReader::next_block(Frame& out) {
         if (block.size() < total)
             return fail_short("the file ends after " + std::to_string(block.size()) + " of the block's " +
                               std::to_string(total) + " bytes");
-        if (u32(&block[total - 4]) != total)
-            return fail("the block's two lengths are " + std::to_string(total) + " and " +
-                        std::to_string(u32(&block[total - 4])));
-        const auto body = block.subspan(kBlockHeader, total - kBlockFrame);
-        if (packet) {
-            if (!read_packet(type, body, out)) return false;
+        const auto second = u32(&block[total - 4]);
+        if (second != total) {
+            const bool follows = block_follows(total);
+            note("the block's two lengths are " + std::to_string(total) + " and " + std::to_string(second));
+            if (!follows) return false;
+        }
+        const auto body = stream_.peek(total).subspan(kBlockHeader, total - kBlockFrame);
+        if (!packet) {
+            if (!add_interface(body)) return false;
+        } else if (second == total && read_packet(type, body, out)) {
             shown_ = total;
             return true;
+        } else {
+            ++counts_.frames;
+            ++counts_.malformed;
         }
-        if (!add_interface(body)) return false;
         stream_.take(total);
     }
+}
+
+/// Whether so many bytes are followed by a block that says something about frames, or by the end of the file.
+bool PcapReader::block_follows(std::size_t bytes) {
+    if (bytes + sizeof(std::uint32_t) > detail::ByteStream::kLongest) return false;
+    const auto shown = stream_.peek(bytes + sizeof(std::uint32_t));
+    if (shown.size() == bytes) return true;
+    constexpr std::array kKnown{kSection, kInterface, kOldPacket, kSimplePacket, kPacket};
+    return shown.size() >= bytes + sizeof(std::uint32_t) &&
+           std::ranges::find(kKnown, u32(&shown[bytes])) != kKnown.end();
 }
 
 /// A section header sets the byte order and drops the interfaces of the previous section.
@@ -104,14 +121,18 @@ bool PcapReader::begin_section(std::span<const std::byte> block) {
     return true;
 }
 
+/// One that cannot be read counts too, so that the others keep their numbers; its frames are skipped.
 bool PcapReader::add_interface(std::span<const std::byte> body) {
     constexpr std::size_t kFixed = 8;
     constexpr std::size_t kOptionHeader = 4;
-    if (body.size() < kFixed)
-        return fail("the interface's block has " + std::to_string(body.size()) + " bytes, it needs 8");
     if (interfaces_.size() == kMostInterfaces)
         return fail("more than " + std::to_string(kMostInterfaces) + " interfaces in a section");
-    Interface added{.link = u16(body.data())};
+    auto& added = interfaces_.emplace_back();
+    if (body.size() < kFixed) {
+        note("the interface's block has " + std::to_string(body.size()) + " bytes, it needs 8");
+        return true;
+    }
+    added.link = u16(body.data());
     for (auto options = body.subspan(kFixed); options.size() >= kOptionHeader;) {
         const auto code = u16(options.data());
         const std::size_t length = u16(&options[2]);
@@ -119,9 +140,12 @@ bool PcapReader::add_interface(std::span<const std::byte> body) {
         const auto value = options.subspan(kOptionHeader, length);
         if (code == kResolution && length == 1) {
             added.units_per_second = units_per_second(static_cast<std::uint8_t>(value[0]));
-            if (added.units_per_second == 0)
-                return fail("the interface's time resolution is " + std::to_string(static_cast<unsigned>(value[0])) +
-                            ", finer than 64 bits can count");
+            if (added.units_per_second == 0) {
+                note("the interface's time resolution is " + std::to_string(static_cast<unsigned>(value[0])) +
+                     ", finer than 64 bits can count");
+                added = {};
+                return true;
+            }
         } else if (code == kOffset && length == sizeof(std::int64_t)) {
             added.offset_s =
                 static_cast<std::int64_t>(order_ == std::endian::big ? core::load_be<std::uint64_t>(value.data())
@@ -129,14 +153,13 @@ bool PcapReader::add_interface(std::span<const std::byte> body) {
         }
         options = options.subspan(std::min(options.size(), kOptionHeader + (length + 3) / 4 * 4));
     }
-    interfaces_.push_back(added);
     return true;
 }
 
 bool PcapReader::read_packet(std::uint32_t type, std::span<const std::byte> body, Frame& out) {
     const std::size_t fixed = type == kSimplePacket ? sizeof(std::uint32_t) : kPacketHeader;
     if (body.size() < fixed)
-        return fail("the packet's block has " + std::to_string(body.size()) + " bytes, it needs " +
+        return note("the packet's block has " + std::to_string(body.size()) + " bytes, it needs " +
                     std::to_string(fixed));
     std::uint32_t interface = 0;
     std::optional<std::uint64_t> time;
@@ -152,15 +175,15 @@ bool PcapReader::read_packet(std::uint32_t type, std::span<const std::byte> body
         original = u32(&body[16]);
     }
     if (captured > std::min<std::uint64_t>(kLongestPcapngFrame, body.size() - fixed))
-        return fail("the frame claims " + std::to_string(captured) + " bytes, the most is " +
+        return note("the frame claims " + std::to_string(captured) + " bytes, the most is " +
                     std::to_string(std::min<std::uint64_t>(kLongestPcapngFrame, body.size() - fixed)));
     if (interface >= interfaces_.size())
-        return fail("the frame is of interface " + std::to_string(interface) + ", the section has " +
+        return note("the frame is of interface " + std::to_string(interface) + ", the section has " +
                     std::to_string(interfaces_.size()));
     const auto& from = interfaces_[interface];
     if (time) {
         const auto utc_ns = nanos(*time, from.units_per_second, from.offset_s);
-        if (!utc_ns) return fail("the frame's time is outside of 1970 to 2262");
+        if (!utc_ns) return note("the frame's time is outside of 1970 to 2262");
         latest_utc_ns_ = *utc_ns;
     }
     out = {latest_utc_ns_, from.link, original, body.subspan(fixed, captured)};

@@ -158,6 +158,31 @@ TEST(Pcapng, EveryCutKeepsTheDatagramsBeforeIt) {
     }
 }
 
+TEST(Pcapng, DamageWithinABlockLosesOnlyThatBlock) {
+    const Format f;
+    const auto begin = f.section() + f.interface() + f.packet(frame("one"), 1);
+    auto lengths = f.packet(frame("bad"), 2);
+    lengths.back() = std::byte{1};
+    const std::vector<Bytes> damaged{lengths,
+                                     f.packet(frame("bad"), 2, 7),
+                                     f.packet(frame("bad"), ~0ULL),
+                                     f.block(6, f.u32(0) + f.u32(0) + f.u32(0) + f.u32(5) + f.u32(5)),
+                                     f.block(6, {}),
+                                     f.block(3, {})};
+    for (std::size_t i = 0; i < damaged.size(); ++i) {
+        const auto all = read(begin + damaged[i] + f.packet(frame("two"), 3));
+        EXPECT_EQ(all.payloads, (Texts{"one", "two"})) << i;
+        EXPECT_EQ(all.counts.malformed, 1U) << i;
+        EXPECT_EQ(all.counts.frames, 3U) << i;
+        EXPECT_THAT(all.error, HasSubstr("frame 2 at byte ")) << i;
+    }
+    // An interface without a time keeps its place among the others.
+    const auto all = read(f.section() + f.interface(f.resolution(20)) + f.interface() + f.packet(frame("bad"), 1, 0) +
+                          f.packet(frame("good"), 1, 1));
+    EXPECT_EQ(all.payloads, Texts{"good"});
+    EXPECT_THAT(all.error, HasSubstr("finer than 64 bits"));
+}
+
 TEST(Pcapng, DamageIsAnErrorWithItsPlaceAndBound) {
     const Format f;
     const auto begin = f.section() + f.interface();

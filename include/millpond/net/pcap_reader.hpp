@@ -55,10 +55,11 @@ public:
     [[nodiscard]] static bool is_capture(std::span<const std::byte, 4> begin) noexcept;
 
     /// The next datagram; frames without one are counted and skipped. False at the end of the file, and at damage that
-    /// leaves no way to find the next frame: error() then has the reason.
+    /// leaves no way to find the next frame.
     [[nodiscard]] bool next(CapturedDatagram& out);
 
-    /// Empty, or the error in the file, its offset, and the bound that was exceeded.
+    /// Empty, or the first damage of the file, its offset, and the bound that was exceeded. Damage within a block of
+    /// pcapng loses only that block.
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
     /// Bytes of the file read so far; of a compressed file, compressed ones.
@@ -68,7 +69,7 @@ public:
 
 private:
     struct Interface {
-        std::uint16_t link{0};
+        std::uint16_t link{0};  // 0 if it could not be read: no known one
         std::uint64_t units_per_second{1'000'000};
         std::int64_t offset_s{0};
     };
@@ -87,9 +88,12 @@ private:
     [[nodiscard]] bool add_interface(std::span<const std::byte> body);
     [[nodiscard]] bool read_packet(std::uint32_t type, std::span<const std::byte> body, Frame& out);
     [[nodiscard]] bool skip(std::size_t bytes);
+    [[nodiscard]] bool block_follows(std::size_t bytes);
     [[nodiscard]] bool ends_here(std::span<const std::byte> shown);
     [[nodiscard]] bool fail_short(const std::string& what);
     void count_skip(PacketSkip why, bool whole) noexcept;
+    /// Both return false. Only the first damage of a file is named; `fail` ends it.
+    bool note(const std::string& what);
     [[nodiscard]] bool fail(const std::string& what);
     [[nodiscard]] std::uint16_t u16(const std::byte* bytes) const noexcept;
     [[nodiscard]] std::uint32_t u32(const std::byte* bytes) const noexcept;
@@ -104,6 +108,7 @@ private:
     std::int64_t nanos_per_fraction_{1};
     std::size_t shown_{0};  // bytes of the stream that belong to the frame handed out last
     std::string error_;
+    bool over_{false};
     Counts counts_;
 };
 
