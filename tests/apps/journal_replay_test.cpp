@@ -484,6 +484,22 @@ TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
     EXPECT_EQ(lines_of(damaged, ",SYM1,"), named);
     EXPECT_EQ(lines_of(damaged, ",#1,"), all - named);
     EXPECT_EQ(lines_of(cat({"--symbol", "SYM1"}), ",SYM1,"), named);
+    {
+        traffic::JournalSource source{folder_, {}};
+        feed::InstrumentTable instruments{16};
+        feed::QuotesDecoder decoder{instruments, {}};
+        Kept kept;
+        for (traffic::Outgoing out; source.next(out);) ASSERT_TRUE(decoder.decode(out.bytes, {}, kept).ok());
+        std::map<std::string, std::uint64_t> bids;  // as receivers see them at the end
+        for (const auto& event : kept.events) {
+            if (std::holds_alternative<feed::Clear>(event)) bids.clear();
+            const auto* quote = std::get_if<feed::Quote>(&event);
+            if (quote != nullptr) bids[std::string{instruments.symbol(quote->instrument).view()}] = quote->bid_size;
+        }
+        EXPECT_EQ(bids.size(), 3U);
+        EXPECT_EQ(bids.count("#1"), 0U);
+        EXPECT_EQ(bids.count("SYM1"), 1U);
+    }
     const auto ring = unique_ring("named");
     Program replay{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max", "--quiet"}};
     ASSERT_TRUE(replay.says("waiting for 1 readers"));

@@ -39,6 +39,13 @@ void JournalSource::on(const feed::Quote& quote) {
         clear_ = true;
         newest_.clear();
         again_.clear();
+        unnamed_.clear();
+    }
+    // Receivers must forget the instrument without a name.
+    if (reader_.instrument(quote.instrument) == nullptr) {
+        unnamed_.insert(quote.instrument);
+    } else if (unnamed_.erase(quote.instrument) != 0) {
+        send_all_again();
     }
     newest_[quote.instrument] = quote;
     waiting_ = {quote, name_of(quote.instrument)};
@@ -50,11 +57,15 @@ market::Instrument JournalSource::name_of(feed::InstrumentId id) {
 }
 
 void JournalSource::on(const feed::Clear& clear) {
-    clear_ = true;
     std::erase_if(newest_, [&](const auto& known) {
         const auto& [id, quote] = known;
         return quote.channel == clear.channel && (clear.instrument == feed::kNoInstrument || clear.instrument == id);
     });
+    send_all_again();
+}
+
+void JournalSource::send_all_again() {
+    clear_ = true;
     again_.clear();
     for (const auto& [id, quote] : newest_) again_.push_back(quote);
     std::ranges::sort(again_, {}, &feed::Quote::instrument);

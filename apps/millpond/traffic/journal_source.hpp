@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <millpond/feed/quotes_encoder.hpp>
@@ -65,6 +66,8 @@ private:
     };
 
     [[nodiscard]] bool read();
+    /// Receivers forget everything and get the newest quotes again.
+    void send_all_again();
     [[nodiscard]] market::Instrument name_of(feed::InstrumentId id);
     /// The quotes of the channel, or of all without one, are incomplete.
     void mark_incomplete(std::optional<std::uint16_t> channel);
@@ -81,6 +84,7 @@ private:
     std::uint64_t last_record_{0};
     std::optional<Waiting> waiting_;                              // read, not sent yet
     std::unordered_map<feed::InstrumentId, feed::Quote> newest_;  // of this ring, without void ones
+    std::unordered_set<feed::InstrumentId> unnamed_;              // sent with their numbers as names
     std::deque<feed::Quote> again_;                               // which the clear does not void, but receivers forget
     bool clear_{false};                                           // what stands before it
     std::uint64_t skip_{0};
