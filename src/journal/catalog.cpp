@@ -12,8 +12,6 @@
 #include <millpond/journal/segment_reader.hpp>
 #include <millpond/memory/region.hpp>
 
-#include "kept_numbers.hpp"
-
 namespace millpond::journal {
 namespace {
 
@@ -60,7 +58,7 @@ SegmentInfo describe(const SegmentFile& file) {
 }  // namespace
 
 std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder) {
-    auto newest = read_numbers_of(folder).ordinal;
+    auto newest = newest_started(folder);
     std::vector<SegmentInfo> infos;
     for (const auto& file : list_segments(folder)) {
         infos.push_back(describe(file));

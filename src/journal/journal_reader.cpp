@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "kept_numbers.hpp"
-
 namespace millpond::journal {
 namespace {
 
@@ -83,7 +81,7 @@ std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
         if (file.ordinal <= ordinal) continue;
         (SegmentReader::is_started(file.path) ? started : others).push_back(std::move(file));
     }
-    const auto newest = std::max(started.empty() ? 0 : started.back().ordinal, read_numbers_of(folder_).ordinal);
+    const auto newest = std::max(started.empty() ? 0 : started.back().ordinal, newest_started(folder_));
     for (const auto& file : others) {
         // Segments are started in order, and filled after that: these were started before the second check.
         if (file.ordinal > newest && !SegmentReader::is_filled(file.path)) continue;
@@ -119,7 +117,7 @@ std::optional<SegmentFile> JournalReader::next_started() {
     SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
     if (SegmentReader::is_started(next.path)) return next;
     if (next.ordinal == waits_ && std::filesystem::exists(next.path)) return std::nullopt;
-    if (std::filesystem::exists(next.path) && next.ordinal > read_numbers_of(folder_).ordinal &&
+    if (std::filesystem::exists(next.path) && next.ordinal > newest_started(folder_) &&
         !SegmentReader::is_filled(next.path)) {
         waits_ = next.ordinal;  // to be used
         return std::nullopt;

@@ -35,7 +35,7 @@ WriterOptions checked(const WriterOptions& options) {
 memory::Region take_lock(const std::filesystem::path& folder, std::uint32_t mode) {
     core::create_folders(folder, mode);
     try {
-        return memory::Region::file(folder / "lock", 1, {.exclusive = true, .mode = mode});
+        return memory::Region::file(folder / kLockName, 1, {.exclusive = true, .mode = mode});
     } catch (const memory::RegionError& error) {
         if (error.code().value() != EBUSY) throw;
         throw JournalError(folder.string() + ": another process writes this journal");

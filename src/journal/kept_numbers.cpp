@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <millpond/core/descriptor.hpp>
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/crc32c.hpp>
 
 namespace millpond::journal {
@@ -52,12 +53,12 @@ KeptNumbers read_numbers(std::span<const std::byte> lock) noexcept {
     return {.ordinal = slot.ordinal, .next_record = slot.next_record};
 }
 
-KeptNumbers read_numbers_of(const std::filesystem::path& folder) {
-    const auto path = folder / "lock";
+std::uint64_t newest_started(const std::filesystem::path& folder) {
+    const auto path = folder / kLockName;
     const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     std::array<std::byte, kNumberSlots * sizeof(NumbersSlot)> bytes{};
-    if (!file || ::pread(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-    return read_numbers(bytes);
+    if (!file || ::pread(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return 0;
+    return read_numbers(bytes).ordinal;
 }
 
 void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexcept {

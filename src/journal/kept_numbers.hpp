@@ -2,13 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 
 namespace millpond::journal {
 
-/// What a journal remembers of its newest segment beside the segments, in its file `lock`: where numbers continue when
-/// segments were removed or cut off, and which of them were in use.
+/// What a journal remembers of its newest segment beside the segments, in the file kLockName: where numbers continue
+/// when segments were removed or cut off, and which of them were in use.
 ///
 ///     slot at 0 and at 40, little-endian, written in turn; the newest one with a valid checksum counts:
 ///       0   8   magic "MPJNUM1\0"
@@ -23,8 +22,6 @@ struct KeptNumbers {
 
 /// Nothing known where neither slot is valid.
 [[nodiscard]] KeptNumbers read_numbers(std::span<const std::byte> lock) noexcept;
-/// Of the journal in this folder; nothing known where it has no such file.
-[[nodiscard]] KeptNumbers read_numbers_of(const std::filesystem::path& folder);
 /// Survives the process as soon as it returns. No system call.
 void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexcept;
 

@@ -455,6 +455,20 @@ TEST_F(JournalReplay, ASegmentThatWasCutOffIsTheSameToEveryCommand) {
     EXPECT_EQ(run({"journal", "cat", empty}).exit_code, 5);
 }
 
+TEST_F(JournalReplay, VerifyMissesTheNewestSegmentsThatWereRemoved) {
+    write(30'000);
+    const auto files = journal::list_segments(folder_);
+    ASSERT_GT(files.size(), 2U);
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
+    std::filesystem::remove(files.back().path);
+    const auto verified = run({"journal", "verify", folder_});
+    EXPECT_EQ(verified.exit_code, 4);
+    EXPECT_THAT(verified.out, HasSubstr("the newest segments are missing: " + std::to_string(files.size())));
+    // A copy without the file knows nothing of them.
+    std::filesystem::remove(std::filesystem::path{folder_} / journal::kLockName);
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
+}
+
 TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
     write(30'000);
     const auto files = journal::list_segments(folder_);

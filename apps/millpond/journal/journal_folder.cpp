@@ -12,12 +12,11 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::string_view kLock = "lock";
 constexpr std::string_view kSuffix = ".mpj";
 
 /// Whether it is the name of a journal file: a segment, a segment that was set aside, the lock.
 bool is_journal_name(const std::string& name) {
-    return name == kLock || name.ends_with(kSuffix) || name.find(".mpj.damaged") != std::string::npos;
+    return name == journal::kLockName || name.ends_with(kSuffix) || name.find(".mpj.damaged") != std::string::npos;
 }
 
 }  // namespace
@@ -31,7 +30,7 @@ std::vector<journal::SegmentInfo> segments_of(const std::string& folder) {
     if (std::filesystem::is_regular_file(folder) && std::filesystem::file_size(folder, unknown) == 0)
         throw NoJournal(fmt::format("'{}' is not a journal: the file is empty", folder));
     auto segments = journal::describe_segments(folder);
-    if (segments.empty() && !std::filesystem::exists(std::filesystem::path{folder} / kLock)) {
+    if (segments.empty() && !std::filesystem::exists(std::filesystem::path{folder} / journal::kLockName)) {
         throw NoJournal(fmt::format("'{}' is not a journal: it holds no segment", folder));
     }
     // If no file is readable, perhaps none is a segment.

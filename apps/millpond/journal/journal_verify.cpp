@@ -159,12 +159,15 @@ private:
 
 int verify(const std::string& folder) {
     constexpr std::size_t kRound = 4'096;
+    const auto started = journal::newest_started(folder);  // first: a writer may start more
     const auto segments = segments_of(folder);
     Headers headers;
     std::uint64_t last = 0;
+    std::uint64_t newest = 0;  // ordinal
     for (const auto& segment : segments) {
         headers.look_at(segment);
         last = std::max(last, segment.next_record);
+        if (segment.state != journal::SegmentState::waiting) newest = segment.file.ordinal;
     }
     journal::JournalReader reader{folder};
     Account account{reader};
@@ -183,6 +186,11 @@ int verify(const std::string& folder) {
         fmt::print("not good: damaged\n");
         return kJournalDamaged;
     }
+    if (started > newest) {
+        fmt::print("not good: the newest segments are missing: {} were started, the last one here is {}\n", started,
+                   newest);
+        return kJournalHole;
+    }
     if (account.removed + account.holes + account.twice != 0) {
         fmt::print("not good: records are missing or duplicated\n");
         return kJournalHole;
@@ -195,10 +203,11 @@ int verify(const std::string& folder) {
 
 Command journal_verify_command(Arguments& journal) {
     auto* command = journal.add_subcommand(
-        "verify", "Verify a journal: checksums, headers, indexes, and that no record is missing in the middle.");
+        "verify", "Verify a journal: checksums, headers, indexes, and that no record is missing.");
     command->footer(
         "Exit codes: 0 good, 1 failed, 2 usage error, 3 damaged records, headers,\n"
-        "indexes or segments, 4 records missing in the middle or duplicated, 5 not a journal.\n"
+        "indexes or segments, 4 records missing in the middle or at the end, or duplicated,\n"
+        "5 not a journal.\n"
         "An empty segment behind all that were in use is good: the gateway has allocated it.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();

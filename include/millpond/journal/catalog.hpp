@@ -4,9 +4,13 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millpond::journal {
+
+/// The journal's file beside the segments: its writer locks it, and keeps in it where numbers continue.
+inline constexpr std::string_view kLockName = "lock";
 
 /// A segment's place in the folder: files are numbered 1, 2, 3, ... in the order in which they were made.
 struct SegmentFile {
@@ -19,6 +23,10 @@ struct SegmentFile {
 /// The folder's segments by their ordinals, those that wait to be used included; other files are left out. A segment's
 /// file in place of the folder is a journal of this one. Throws std::filesystem::filesystem_error.
 [[nodiscard]] std::vector<SegmentFile> list_segments(const std::filesystem::path& folder);
+
+/// The ordinal of the newest segment that was ever started, whether it is still there or not; 0 if the file kLockName
+/// does not say it.
+[[nodiscard]] std::uint64_t newest_started(const std::filesystem::path& folder);
 
 enum class SegmentState : std::uint8_t {
     waiting,     ///< Allocated, not in use yet: an empty file behind all that were ever in use.
