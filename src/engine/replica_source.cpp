@@ -209,7 +209,7 @@ bool ReplicaSource::write_records(std::uint64_t end) {
         const auto message = store_->retrieve(cursor_);
         if (!message) {
             const auto next = std::clamp(store_->next_kept(cursor_ + 1), cursor_ + 1, end);
-            skipped_ += next - cursor_;
+            skipped_ += next - cursor_ - store_->skipped(cursor_, next);
             cursor_ = next;
             continue;
         }

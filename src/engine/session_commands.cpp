@@ -29,7 +29,7 @@ void SessionHost::reset() {
 
 bool SessionHost::set_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target) {
     const bool free = !connection_.exists() && !claimed();
-    if (free && next_sender) store_->set_next_sender(*next_sender);
+    if (free && next_sender) store_->skip_to(*next_sender);
     if (free && next_target) store_->set_next_target(*next_target);
     gauges_.show_store();
     standby_.publish(io_->now());

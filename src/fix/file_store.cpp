@@ -157,6 +157,7 @@ MessageStore::Turn FileStore::turn() noexcept {
     header.replica_next = from.replica_next;
     header.lineage = from.lineage;
     header.copied_epoch = from.copied_epoch;
+    std::ranges::copy(from.skips, header.skips);
     header.next_sender.store(number, std::memory_order_relaxed);
     header.next_target.store(from.next_target.load(std::memory_order_relaxed), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

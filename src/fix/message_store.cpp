@@ -232,6 +232,13 @@ void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
     oldest_ = std::min(oldest_, sequence);
     oldest_begin_ = 0;
     written_to_ = std::min(written_to_, sequence - 1);
+    current_.forget_skips_from(sequence);
+}
+
+void MessageStore::skip_to(std::uint64_t sequence) noexcept {
+    const auto first = next_sender_;
+    set_next_sender(sequence);
+    if (sequence > first) current_.remember_skip(first, sequence);
 }
 
 void MessageStore::reset(std::int64_t utc_ns) noexcept {

@@ -169,7 +169,7 @@ void Session::on_first_logon(const Inbound& in) {
     } else if (resets) {
         // The acceptor resets both numbers: our Logon counts as the first message.
         store_->reset(in.now.utc_ns);
-        store_->set_next_sender(2);
+        store_->skip_to(2);
     }
     const auto expected = store_->next_target();
     if (in.sequence < expected && !in.message.boolean(tag::kPossDupFlag).value_or(false)) {

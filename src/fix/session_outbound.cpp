@@ -314,7 +314,7 @@ void Session::continue_resend(core::Moment now) {
         if (!stored) {
             if (gaps++ == kGapsAtOnce) return;
             resend_.next = std::min(store_->next_kept(sequence + 1), resend_.last + 1);
-            resend_.lost += resend_.next - sequence;
+            resend_.lost += resend_.next - sequence - store_->skipped(sequence, resend_.next);
             continue;
         }
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());

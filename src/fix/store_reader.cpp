@@ -128,11 +128,13 @@ StoreReader::Verification StoreReader::verify() const {
     Parser parser;
     std::vector<Field> spill;
     Verification found;
+    const auto* segment = std::get_if<StoreSegment>(&mapped_[current_]);
     for (auto sequence = oldest_; sequence < next_sender_; ++sequence) {
         const auto message = retrieve(sequence);
         if (!message) {
             const auto next = next_kept(sequence + 1);
             found.missing += next - sequence;
+            if (segment != nullptr) found.skipped += segment->skipped(sequence, next);
             sequence = next - 1;
             continue;
         }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -163,6 +164,30 @@ StoreSegment::Extent StoreSegment::recover() noexcept {
                               std::memory_order_relaxed);
     auto all = extent();
     all.end = end;
+    return all;
+}
+
+void StoreSegment::remember_skip(std::uint64_t first, std::uint64_t next) const noexcept {
+    auto& newest = header->skips[kStoreSkips - 1];
+    if (newest.next == first && newest.first < newest.next) {
+        newest.next = next;
+        return;
+    }
+    std::ranges::copy(std::span{header->skips}.subspan(1), header->skips);
+    newest = {first, next};
+}
+
+void StoreSegment::forget_skips_from(std::uint64_t sequence) const noexcept {
+    for (auto& skip : header->skips) skip.next = std::min(skip.next, sequence);
+}
+
+std::uint64_t StoreSegment::skipped(std::uint64_t first, std::uint64_t next) const noexcept {
+    std::uint64_t all = 0;
+    for (const auto& skip : header->skips) {
+        const auto from = std::max(first, skip.first);
+        const auto to = std::min(next, skip.next);
+        if (from < to) all += to - from;
+    }
     return all;
 }
 

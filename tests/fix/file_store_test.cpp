@@ -453,6 +453,32 @@ TEST_F(FileStoreTest, AJumpOfTheNumbersIsSkippedInAllSegmentsAndByTheReader) {
     EXPECT_EQ(found.faulty, 0U);
 }
 
+TEST_F(FileStoreTest, WhatWasSkippedIsKnownInTheNextSegmentsAndToTheNextProcess) {
+    {
+        FileStore store{path(), 0, kSmall};
+        store_up_to(store, 20);
+        store.skip_to(51);
+        store_up_to(store, 200);
+        store.skip_to(301);
+    }
+    FileStore store{path(), 0, kSmall};
+    EXPECT_EQ(store.skipped(1, 1'000), 130U);
+    EXPECT_EQ(store.skipped(30, 51), 21U);
+    EXPECT_EQ(store.skipped(250, 251), 1U);
+    EXPECT_EQ(store.skipped(51, 201), 0U);
+    store_up_to(store, 310);
+    EXPECT_EQ(StoreReader{path()}.verify().skipped, 100U);
+    store.set_next_sender(251);
+    EXPECT_EQ(store.skipped(1, 1'000), 80U);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        store_up_to(store, 300 + 10 * i);
+        store.skip_to(305 + 10 * i);
+    }
+    EXPECT_EQ(store.skipped(1, 1'000), 8U * 4U);  // the newest eight
+    store.reset(0);
+    EXPECT_EQ(store.skipped(1, 1'000), 0U);
+}
+
 TEST_F(FileStoreTest, FilesOfAStoreThatIsNotOpenedOrNotNeededAreRemoved) {
     const auto files = [&] {
         std::vector<std::string> names;

@@ -84,6 +84,29 @@ TEST(SessionResend, AJumpOfTheNumbersIsFilledAtOnceHoweverLongItIs) {
     EXPECT_EQ(peer.sent(), "35=4|34=1000|43=Y|122=20240102-03:04:05.000|36=2001|123=Y|\n");
 }
 
+TEST(SessionResend, NumbersThatNeverHadAMessageAreFilledAndNotLost) {
+    Peer peer;
+    peer.log_on();
+    ASSERT_TRUE(peer.order("a"));
+    peer.store_.skip_to(100);
+    peer.store_.skip_to(200);
+    ASSERT_TRUE(peer.order("b"));
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=2|16=0|");
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=200|123=Y|\n"
+              "35=D|34=200|43=Y|122=20240102-03:04:05.000|11=b|55=MSFT|\n");
+    EXPECT_TRUE(peer.lost_.empty());
+    EXPECT_EQ(peer.session_.counters().lost.read(), 0U);
+    // What had a message once, and was set back, counts.
+    peer.store_.set_next_sender(150);
+    peer.store_.set_next_sender(300);
+    peer.give("2", "7=2|16=0|");
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].messages, 150U);
+}
+
 TEST(SessionResend, ALongResendGoesOnWhileOurLogoutIsNotAnswered) {
     Peer peer{{.resend_burst = 4}};
     peer.log_on();

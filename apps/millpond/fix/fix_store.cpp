@@ -61,8 +61,8 @@ void inspect(const fix::StoreReader& store) {
 int verify(const fix::StoreReader& store) {
     const auto found = store.verify();
     print_missing(store);
-    fmt::print("{} messages are whole, {} numbers are missing, {} are faulty\n", found.messages, found.missing,
-               found.faulty);
+    fmt::print("{} messages are whole, {} numbers are missing{}, {} are faulty\n", found.messages, found.missing,
+               found.skipped == 0 ? "" : fmt::format(" ({} never had a message)", found.skipped), found.faulty);
     for (const auto& fault : found.faults) fmt::print("  {}: {}\n", fault.sequence, fault.what);
     if (found.faulty != 0 && store.owned()) fmt::print("an engine has it open and may be writing to it\n");
     return found.faulty == 0 && !store.missing_file() ? 0 : 1;

@@ -86,6 +86,13 @@ public:
     }
     /// Messages with this number and above are forgotten. Linear in the store's slots.
     void set_next_sender(std::uint64_t sequence) noexcept;
+    /// The same; a greater number leaves out those up to it, which then count as skipped and not as lost. The newest
+    /// kStoreSkips of such ranges are remembered.
+    void skip_to(std::uint64_t sequence) noexcept;
+    /// How many of the numbers from `first` up to `next`, which is not one of them, were left out by skip_to.
+    [[nodiscard]] std::uint64_t skipped(std::uint64_t first, std::uint64_t next) const noexcept {
+        return current_.skipped(first, next);
+    }
     void set_next_target(std::uint64_t sequence) noexcept {
         current_.header->next_target.store(sequence,
                                            std::memory_order_release);  // sync "message taken": open after a crash

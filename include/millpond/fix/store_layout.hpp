@@ -32,6 +32,14 @@ inline constexpr std::size_t kStoreHeaderBytes = 1024;
 inline constexpr std::size_t kStoreIdentityBytes = 512;
 inline constexpr std::uint64_t kStoreVoid = ~std::uint64_t{0};
 
+inline constexpr std::size_t kStoreSkips = 8;
+
+/// Sequence numbers that were left out: they never had a message.
+struct StoreSkip {
+    std::uint64_t first{0};
+    std::uint64_t next{0};  ///< Behind the last one. Not greater than `first`: there are none.
+};
+
 struct StoreHeader {
     std::uint64_t magic{0};
     std::uint32_t version{0};
@@ -60,7 +68,8 @@ struct StoreHeader {
     /// that are there was in a file that is gone.
     std::uint64_t newest_generation{0};
     std::uint64_t newest_number{0};  ///< Of its file.
-    std::uint64_t reserved[38]{};
+    StoreSkip skips[kStoreSkips]{};  ///< In order, the newest last. They count in the current segment only.
+    std::uint64_t reserved[22]{};
     std::uint32_t identity_bytes{0};           ///< 0: the store belongs to no session yet.
     char identity[kStoreIdentityBytes - 4]{};  ///< As StoreIdentity::text.
 };

@@ -36,6 +36,7 @@ public:
     struct Verification {
         std::uint64_t messages{0};  ///< That are whole.
         std::uint64_t missing{0};   ///< Numbers between the oldest message and the newest that are not there.
+        std::uint64_t skipped{0};   ///< Of the missing, those that never had a message.
         std::uint64_t faulty{0};
         std::vector<Fault> faults;  ///< The first hundred.
     };

@@ -83,6 +83,13 @@ struct StoreSegment {
     /// The extent after a writer that may have died at any instruction: the index is rebuilt. `end` is where the next
     /// record begins.
     Extent recover() noexcept;
+    /// The numbers from `first` up to `next`, which is not one of them, never have a message. The header remembers the
+    /// newest kStoreSkips of such ranges; this one lies behind those that it knows.
+    void remember_skip(std::uint64_t first, std::uint64_t next) const noexcept;
+    /// The numbers from this one on may have messages.
+    void forget_skips_from(std::uint64_t sequence) const noexcept;
+    /// How many of the numbers from `first` up to `next` the header knows as skipped.
+    [[nodiscard]] std::uint64_t skipped(std::uint64_t first, std::uint64_t next) const noexcept;
     /// Messages with this number and above are forgotten. Linear in the slots and the records.
     void forget_from(std::uint64_t sequence) const noexcept;
     /// Gives up all messages: it is empty, at positions behind them. Gives the first of these.
