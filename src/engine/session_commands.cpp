@@ -80,6 +80,7 @@ void SessionHost::follow_standby(core::Moment now) {
     // What is held back is never written then.
     if (!standby_.permits() && connection_.exists()) cut(standby_.closed_because());
     if (standby_.permits() && enabled_ && observer_ != nullptr) observer_->on_host_enabled(true, now);
+    if (standby_.permits() && !senders_.empty()) signal();  // messages that may be kept again
 }
 
 void SessionHost::supersede(std::uint64_t epoch) {

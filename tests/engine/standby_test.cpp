@@ -1,5 +1,6 @@
 // A session with a standby: what waits for it, what happens when it is lost, and who may take over.
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -595,6 +597,114 @@ TEST_F(StandbyTest, ASupersededSessionRunsAgainWhenItIsPromoted) {
     start_desk();
     ASSERT_TRUE(both([&] { return desk_is_on(); }));
     EXPECT_EQ(standby().epoch, 2U);
+}
+
+TEST_F(StandbyTest, AMessageThatIsKeptGetsItsNumberOnceTheSessionIsPromoted) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    ASSERT_TRUE(both([&] { return is(State::attached); }));
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    AsyncSender<Order, OrderEncoder> kept{*session_, pool_, {}, {.while_down = WhileDown::keep}};
+    ASSERT_EQ(kept.try_send(kept.try_make(Order{.id = 1, .quantity = 1})), Handed::queued);
+    idle();
+    EXPECT_EQ(kept.counters().kept.read(), 0U);
+    session_->request_promotion({});
+    EXPECT_TRUE(both([&] { return kept.counters().kept.read() == 1; }));
+    EXPECT_EQ(session_->status().next_sender, 2U);
+}
+
+/// Threads hand over messages all the time, a few of which may be in flight at once.
+class StandbyWithSendersTest : public StandbyTest {
+protected:
+    static constexpr std::size_t kThreads = 3;
+    static constexpr std::uint64_t kEach = 3'000;
+
+    void start_senders() {
+        outgoing_ = std::make_unique<AsyncSender<Order, OrderEncoder>>(
+            *session_, orders_, OrderEncoder{}, SenderOptions{.lane_capacity = 64, .max_in_flight = 4});
+        for (std::size_t i = 0; i < kThreads; ++i) {
+            threads_.emplace_back([this, i] {
+                for (std::uint64_t sent = 0; sent < kEach && !stopped_.load();) {
+                    auto draft = outgoing_->try_make(Order{.id = sent * kThreads + i, .quantity = 1});
+                    if (draft && outgoing_->try_send(std::move(draft)) == Handed::queued) {
+                        ++sent;
+                    } else {
+                        std::this_thread::yield();
+                    }
+                }
+            });
+        }
+    }
+    void TearDown() override {
+        stopped_.store(true);
+        for (auto& thread : threads_) thread.join();
+        outgoing_.reset();
+        StandbyTest::TearDown();
+    }
+    [[nodiscard]] bool at_least(std::size_t orders) {
+        return both([&] { return desk_.orders.size() >= orders; });
+    }
+    /// Each message has come once, and those of a thread in their order.
+    void expect_all_came() {
+        ASSERT_TRUE(at_least(kThreads * kEach)) << desk_.orders.size();
+        std::vector<std::uint64_t> next(kThreads);
+        for (const auto id : desk_.orders) EXPECT_EQ(id / kThreads, next[id % kThreads]++) << id;
+        EXPECT_EQ(desk_.orders.size(), kThreads * kEach);
+        const auto& counters = outgoing_->counters();
+        EXPECT_TRUE(both([&] { return counters.in_flight.read() == 0; }));
+        EXPECT_EQ(counters.written.read() + counters.not_written.read(), kThreads * kEach);
+    }
+
+    memory::MessagePool<Order> orders_{1024};
+    std::unique_ptr<AsyncSender<Order, OrderEncoder>> outgoing_;
+    std::vector<std::thread> threads_;
+    std::atomic<bool> stopped_{false};
+};
+
+TEST_F(StandbyWithSendersTest, TheyGoOnWhenTheStandbyIsLostAndBack) {
+    for (const auto on_loss : {OnStandbyLoss::go_on, OnStandbyLoss::stop}) {
+        SCOPED_TRACE(on_loss == OnStandbyLoss::stop ? "stop" : "go on");
+        if (on_loss == OnStandbyLoss::stop) {
+            TearDown();
+            SetUp();
+            threads_.clear();
+            stopped_.store(false);
+            desk_ = {};
+            echo_.closed.clear();
+        }
+        timeout_ = std::chrono::milliseconds{100};
+        start_standby();
+        start_house(StandbyMode::received, on_loss);
+        start_desk();
+        ASSERT_TRUE(log_on());
+        start_senders();
+        for (std::size_t round = 1; round <= 5; ++round) {
+            ASSERT_TRUE(at_least(round * kEach / 3));
+            ASSERT_TRUE(both([&] { return is(State::attached); }));
+            const auto losses = standby().losses;
+            const auto is_over = [&] { return desk_.orders.size() == kThreads * kEach; };
+            ASSERT_TRUE(alone([&] { return standby().losses > losses || is_over(); })) << round;
+            if (round % 2 == 0) idle(500);
+        }
+        expect_all_came();
+    }
+}
+
+TEST_F(StandbyWithSendersTest, TheyGoOnWhenTheSessionIsPromoted) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    start_desk();
+    ASSERT_TRUE(log_on());
+    start_senders();
+    ASSERT_TRUE(at_least(kEach));
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    idle(500);
+    const auto before = desk_.orders.size();
+    EXPECT_LT(before, kThreads * kEach);
+    session_->request_promotion({});
+    expect_all_came();
 }
 
 TEST_F(StandbyTest, AMachineThatWasPromotedLearnsThatAnotherHasTakenOver) {
