@@ -217,7 +217,10 @@ void Session::deliver(const Inbound& in) {
 void Session::on_test_request(const Inbound& in) {
     take_number(in.sequence);
     const auto id = in.message.text(tag::kTestReqId).value_or("");
-    const auto written = write_draft("0", in.now, [&](Writer& writer) { writer.add<tag::kTestReqId>(id); });
+    const auto written = write_draft("0", in.now, [&](Writer& writer) {
+        // A peer may be allowed fields without a value; we do not write them.
+        if (!id.empty()) writer.add<tag::kTestReqId>(id);
+    });
     if (written == Written::not_encoded) {
         send_reject(in, Rejection{RejectReason::value_incorrect, "112"}, "TestReqID is too long for a Heartbeat");
     } else if (written != Written::yes) {

@@ -30,6 +30,13 @@ TEST(SessionEncoding, ALogoutGoesOutWhateverItsReasonHolds) {
     EXPECT_EQ(text_of(std::string(255, 'x') + "\xc3\xa9"), "35=5|34=2|58=" + std::string(255, 'x') + "|\n");
 }
 
+TEST(SessionEncoding, ATestReqIdWithoutAValueIsAnsweredWithoutTheField) {
+    Peer peer{{.validation = {.fields_have_values = false}}};
+    peer.log_on();
+    peer.give("1", "112=|");
+    EXPECT_EQ(peer.sent(), "35=0|34=2|\n");
+}
+
 TEST(SessionEncoding, ATestReqIdThatFitsIntoNoHeartbeatIsRejectedWithTheReason) {
     Peer peer{{.send_last_processed = true, .max_message_bytes = 400}};
     peer.log_on();
