@@ -16,6 +16,9 @@ namespace {
 
 std::string seconds(std::int64_t nanos) { return fmt::format("{:.1f} s", static_cast<double>(nanos) / 1e9); }
 
+/// At a change of the session, one line may be behind the other for an instant.
+constexpr std::int64_t kApartNs = 2'000'000'000;
+
 std::string on_interface(const FeedState& feed) {
     return feed.interface.empty() ? std::string{} : fmt::format(" on {}", feed.interface);
 }
@@ -109,6 +112,12 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         if (!watched || now - since <= feed.patience_ns || now - feed.last_datagram > feed.patience_ns) continue;
         tell(Stage::line, service::Severity::warning, since,
              fmt::format("line {} ({}) is silent: losses of the other line are final", line.name, line.listen));
+    }
+    for (const auto& line : feed.lines) {
+        if (!line.apart.holds || now - line.apart.since < kApartNs) continue;
+        tell(Stage::line, service::Severity::warning, line.apart.since,
+             fmt::format("line {} ({}) brings session '{}' and is ignored: the feed is in session '{}'", line.name,
+                         line.listen, line.session, line.feed_session));
     }
     if (feed.undecodable.goes_on(now)) {
         tell(Stage::undecodable, service::Severity::error, feed.undecodable.since,

@@ -154,8 +154,14 @@ void Monitor::look_at_lines(const Feed& line, FeedState& state, std::int64_t now
     index = 0;
     line.for_each_arbitrated(
         [&](std::string_view, const feed::LineCounters& counters, const feed::SequenceCounters& sequence) {
-            state.lines[index].used = counters.used.read();
-            state.lines[index++].missing = sequence.missing.read();
+            auto& one = state.lines[index];
+            one.used = counters.used.read();
+            one.missing = sequence.missing.read();
+            const auto apart = line.sessions_apart(index++);
+            one.apart.see(apart.has_value(), now);
+            if (!apart) return;
+            one.session = apart->line.view();
+            one.feed_session = apart->feed.view();
         });
 }
 

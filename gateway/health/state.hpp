@@ -61,6 +61,9 @@ struct LineState {
     std::uint64_t missing{0};  ///< Sequence numbers that this line missed.
     std::uint64_t kernel_drops{0};
     std::int64_t last_datagram{0};
+    Condition apart{};           ///< It brings another session than the feed's and is ignored.
+    std::string session{};       ///< That session, while it does.
+    std::string feed_session{};  ///< And the feed's.
 };
 
 struct FeedState {

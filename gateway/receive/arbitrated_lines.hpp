@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,11 +11,13 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/feed/rerequester.hpp>
+#include <millpond/feed/sequencing.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/receive/receiver_options.hpp"
 #include "gateway/receive/request_client.hpp"
 #include "gateway/receive/rerequest_settings.hpp"
+#include "gateway/receive/sessions_apart.hpp"
 #include "gateway/settings/config.hpp"
 
 namespace millpond::gateway {
@@ -26,8 +29,10 @@ template <class Decoder>
 class ArbitratedLines {
 public:
     using Arbiter = feed::LineArbiter<Decoder>;
+    using Format = feed::Sequencing<Decoder>;
+    using Session = typename Format::Session;
     /// The Rerequester can name its sessions.
-    static constexpr bool kAsks = requires(feed::Rerequester& asker, feed::Sequencing<Decoder>::Session session) {
+    static constexpr bool kAsks = requires(feed::Rerequester& asker, Session session) {
         asker.due(session, std::uint64_t{}, std::uint64_t{}, std::uint64_t{});
     };
 
@@ -65,10 +70,20 @@ public:
 
     /// Something waits for time to pass.
     [[nodiscard]] bool holding() const noexcept { return arbiter_.holding(); }
-    void beat() noexcept {
-        if (second_) second_->refresh_kernel_drops();
+    /// session: the decoder's.
+    void beat(const Session& session) noexcept {
         if (answers_) answers_->beat();
+        if (!second_) return;
+        second_->refresh_kernel_drops();
+        for (std::size_t line = 0; line < Arbiter::kLines; ++line) {
+            const bool apart = arbiter_.apart(line) >= kApart;
+            apart_[line].set(
+                apart ? SessionsApart{Format::name_of(arbiter_.session_apart(line)), Format::name_of(session)}
+                      : SessionsApart{});
+        }
     }
+    /// Of a line that brings another session than the feed's; on any thread.
+    [[nodiscard]] std::optional<SessionsApart> apart(std::size_t line) const noexcept { return apart_[line].read(); }
 
     /// Null when there is no line B, or no server.
     [[nodiscard]] const net::UdpReceiver* second() const noexcept { return second_ ? &*second_ : nullptr; }
@@ -89,6 +104,8 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t kApart = 3;  // datagrams: more than the begin of a session holds
+
     template <class Target>
     void take(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
         for (const auto& datagram : datagrams) {
@@ -121,6 +138,7 @@ private:
     std::optional<RequestClient> answers_;
     std::optional<feed::Rerequester> asker_;
     Arbiter arbiter_;
+    std::array<SharedSessionsApart, Arbiter::kLines> apart_;
     std::uint64_t window_ticks_;
 };
 

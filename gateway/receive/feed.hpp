@@ -18,6 +18,7 @@
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/publisher.hpp"
 #include "gateway/receive/request_client.hpp"
+#include "gateway/receive/sessions_apart.hpp"
 #include "gateway/settings/config.hpp"
 
 namespace millpond::gateway {
@@ -78,6 +79,8 @@ public:
     virtual void for_each_line(const LineVisitor& visit) const = 0;
     /// The counters and sequence counters of each line, if there are two.
     virtual void for_each_arbitrated(const ArbitratedVisitor& visit) const = 0;
+    /// Of line 0 ("a") or 1, if it brings another session than the feed's and is ignored.
+    [[nodiscard]] virtual std::optional<SessionsApart> sessions_apart(std::size_t line) const = 0;
     /// The server for re-requests, or null.
     [[nodiscard]] virtual const RequestClient* request_server() const noexcept = 0;
     /// Empty if the decoder has no table.

@@ -20,6 +20,7 @@
 #include "gateway/receive/feed.hpp"
 #include "gateway/receive/feed_loss.hpp"
 #include "gateway/receive/receiver_options.hpp"
+#include "gateway/receive/sessions_apart.hpp"
 
 namespace millpond::gateway {
 
@@ -131,7 +132,7 @@ public:
         loss_.beat(seen(), core::monotonic_nanos(), publisher);
         heard_ns_.set(static_cast<std::uint64_t>(loss_.heard_ns()));
         if constexpr (kSequenced) {
-            if (lines_) lines_->beat();
+            if (lines_) lines_->beat(decoder_.session());
         }
         if constexpr (requires { decoder_.set_midnight(std::int64_t{}); }) {
             if (const auto now = midnight(); now != std::exchange(known_midnight_, now)) {
@@ -161,6 +162,12 @@ public:
             visit("a", arbiter.counters(0), arbiter.sequence(0));
             visit("b", arbiter.counters(1), arbiter.sequence(1));
         }
+    }
+    [[nodiscard]] std::optional<SessionsApart> sessions_apart(std::size_t line) const override {
+        if constexpr (kSequenced) {
+            if (lines_) return lines_->apart(line);
+        }
+        return std::nullopt;
     }
     [[nodiscard]] const RequestClient* request_server() const noexcept override {
         if constexpr (kSequenced) return lines_ ? lines_->answers() : nullptr;

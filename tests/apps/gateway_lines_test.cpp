@@ -334,5 +334,26 @@ TEST(GatewayLines, TheProgramShowsBothLines) {
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
+TEST(GatewayLines, ALineThatStaysInAnotherSessionIsAFindingWithBoth) {
+    GatewayRun gateway{{.ring = unique_ring("apart"), .format = "quotes", .feed = ",line_b=127.0.0.1:0"}};
+    const auto line_a = gateway.feed_address();
+    net::UdpSender first{{.to = net::SocketAddress::parse(line_a)}};
+    net::UdpSender second{{.to = net::SocketAddress::parse(gateway.said("feed 'f', line B: listens on "))}};
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    feed::QuotesEncoder old_session{{.session = 41}};
+    feed::QuotesEncoder new_session{{.session = 42}};
+    const auto wanted = "line a (" + line_a + ") brings session '41' and is ignored: the feed is in session '42'";
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    while (gateway.page("/api/health").find(wanted) == std::string::npos) {
+        ASSERT_LT(core::monotonic_nanos(), deadline) << gateway.page("/api/health");
+        old_session.begin(buffer);
+        static_cast<void>(first.send(old_session.finish(0)));
+        new_session.begin(buffer);
+        static_cast<void>(second.send(new_session.finish(0)));
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
 }  // namespace
 }  // namespace millpond::app

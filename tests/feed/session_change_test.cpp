@@ -13,6 +13,7 @@
 #include <millpond/feed/itch_encoder.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
 
 #include "tests/feed/recorder.hpp"
 
@@ -338,6 +339,21 @@ TEST_F(SessionChangeOfLines, LinesMayChangeAtDifferentMoments) {
     expect_changed(3);
     for (std::uint64_t first = 1; first <= 4; ++first) take(1, orders("NEXT", first, 1));
     expect_changed(4);
+}
+
+TEST_F(SessionChangeOfLines, ALineThatStaysInAnotherSessionIsKnown) {
+    both(orders("LIVE", 1, 1));
+    take(0, orders("NEXT", 1, 1));
+    take(0, orders("NEXT", 2, 1));
+    for (std::uint64_t i = 0; i < 40; ++i) take(1, orders("LIVE", 2 + i, 1));
+    EXPECT_EQ(arbiter_.apart(0), 0U);
+    EXPECT_EQ(arbiter_.apart(1), 40U);
+    EXPECT_EQ(Sequencing<ItchDecoder>::name_of(arbiter_.session_apart(1)).view(), "LIVE");
+    take(1, orders("NEXT", 1, 1));
+    EXPECT_EQ(arbiter_.apart(1), 0U);
+    take(0, orders("STRAY", 1, 1));
+    EXPECT_EQ(arbiter_.apart(0), 1U);
+    EXPECT_EQ(Sequencing<QuotesDecoder>::name_of({.number = ~0ULL, .channel = 1}).view(), "18446744073709551615");
 }
 
 TEST_F(SessionChangeOfLines, WhatTheOtherLineHasHeldFillsItsPlace) {

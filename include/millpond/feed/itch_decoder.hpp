@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/confirmed_session.hpp>
@@ -275,6 +276,10 @@ struct Sequencing<ItchDecoder> {
     }
     [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
         return !MoldUdp64Packet::read(bytes, [](std::span<const std::byte>) {}).error;
+    }
+    [[nodiscard]] static SessionName name_of(const Session& session) noexcept {
+        const std::string_view name{session.data(), session.size()};
+        return SessionName{name.substr(0, name.find_last_not_of(' ') + 1)};
     }
     static void announce(const Session& session, std::span<std::byte, kAnnouncementBytes> out) noexcept {
         namespace at = moldudp64_layout;

@@ -115,6 +115,9 @@ public:
     [[nodiscard]] const SequenceCounters& sequence(std::size_t line) const noexcept {
         return lines_[line].tracker.counters();
     }
+    /// Datagrams in a row that the line brought of another session than the feed's, and that session.
+    [[nodiscard]] std::uint64_t apart(std::size_t line) const noexcept { return lines_[line].apart; }
+    [[nodiscard]] const Session& session_apart(std::size_t line) const noexcept { return lines_[line].session_apart; }
     /// Gaps that were given up after their time, or because there was no room.
     [[nodiscard]] const core::Tally& given_up() const noexcept { return given_up_; }
     /// Datagrams of another session that was not confirmed.
@@ -131,6 +134,8 @@ private:
         std::uint64_t restarts{0};           // of the feed, which this line has followed
         bool went_back{false};               // to lower numbers, while the feed did not
         ConfirmedSession<Session> sessions;  // that it brought
+        std::uint64_t apart{0};              // datagrams in a row of another session than the feed's
+        Session session_apart{};
     };
     struct Slot {
         Numbers numbers;
@@ -174,6 +179,8 @@ private:
         return order_[at < order_.size() ? at : at - order_.size()];
     }
     [[nodiscard]] bool observe(Line& line, const Numbers& numbers) noexcept;
+    template <class Target>
+    void note_apart(Line& line, const Numbers& numbers, const Target& target) noexcept;
 
     std::size_t most_bytes_;
     bool from_first_;

@@ -164,6 +164,7 @@ struct Sequencing<MiaxTomDecoder> {
     [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
         return mach_packets_are_whole(bytes, 0);
     }
+    [[nodiscard]] static SessionName name_of(Session session) noexcept { return number_name(session); }
 };
 
 }  // namespace millpond::feed

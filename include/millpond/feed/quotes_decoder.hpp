@@ -155,6 +155,7 @@ struct Sequencing<QuotesDecoder> {
     [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
         return QuotesDecoder::is_whole(bytes);
     }
+    [[nodiscard]] static SessionName name_of(const Session& session) noexcept { return number_name(session.number); }
     [[nodiscard]] static bool same_channel(const Session& left, const Session& right) noexcept {
         return left.channel == right.channel;
     }

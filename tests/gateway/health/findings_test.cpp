@@ -153,6 +153,24 @@ TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), IsEmpty());
 }
 
+TEST(Findings, ALineInAnotherSessionIsToldWithBothOnceItLasts) {
+    auto feed = good_feed();
+    feed.lines.resize(2);
+    feed.lines[1].name = "b";
+    feed.lines[1].listen = "239.1.1.2:5000";
+    feed.lines[0].last_datagram = feed.lines[1].last_datagram = kNow;
+    feed.lines[1].session = "S1";
+    feed.lines[1].feed_session = "S2";
+    feed.lines[1].apart = {true, kNow - kSecond};
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+    feed.lines[1].apart.since = kNow - 2 * kSecond;
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::line, service::Severity::warning, kNow - 2 * kSecond)));
+    EXPECT_EQ(found[0].text, "line b (239.1.1.2:5000) brings session 'S1' and is ignored: the feed is in session 'S2'");
+    feed.lines[1].apart.see(false, kNow);
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+}
+
 TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
     auto feed = good_feed();
     feed.missing.see(2, kNow);

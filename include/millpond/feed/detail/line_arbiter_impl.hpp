@@ -41,10 +41,12 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
     if (target.next() == 0 || !(numbers->session == target.session())) {
         // Answers are of the session that was asked about, or of one that no longer matters.
         if (which == kAnswers) return line.counters.others.add();
+        note_apart(line, *numbers, target);
         if (!enter(which, *numbers, bytes, arrival, target)) return;
     } else if (line.sessions.holding()) [[unlikely]] {
         drop_stray(line);
     }
+    line.apart = 0;
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
     if (observe(line, *numbers)) {
@@ -56,6 +58,16 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
     if (numbers->count == 0 && known != 0 && known < numbers->first) [[unlikely]]
         return line.counters.others.add();
     place(which, *numbers, bytes, arrival, target);
+}
+
+template <class Decoder>
+template <class Target>
+void LineArbiter<Decoder>::note_apart(Line& line, const Numbers& numbers, const Target& target) noexcept {
+    if constexpr (requires { Format::same_channel(numbers.session, numbers.session); }) {
+        if (!Format::same_channel(numbers.session, target.session())) return;
+    }
+    line.apart = line.session_apart == numbers.session ? line.apart + 1 : 1;
+    line.session_apart = numbers.session;
 }
 
 /// True if the line restarts at a lower number.
