@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +22,7 @@
 #include <millpond/core/rotated_file.hpp>
 #include <millpond/journal/journal_writer.hpp>
 
+#include "gateway/feeds/quotes/settings.hpp"
 #include "gateway/settings/value.hpp"
 #include "gateway/sinks/csv/settings.hpp"
 #include "gateway/sinks/journal/settings.hpp"
@@ -114,6 +117,22 @@ TEST_F(Reconfigure, ARenamedRingIsRefusedAndNoSinkIsClosed) {
     EXPECT_EQ(running(gateway.gateway()), before);
     client.receive();
     EXPECT_FALSE(client.over());
+}
+
+TEST_F(Reconfigure, AnotherChannelOfAFeedNeedsARestart) {
+    Config config;
+    test::RunningGateway gateway{"channel", [&](Config& made) {
+                                     made.feeds[0].use<quotes::Settings>().from_channel = std::uint16_t{1};
+                                     config = made;
+                                 }};
+    complete(config);
+    EXPECT_THAT(gateway.gateway().reconfigure(config).refused, IsEmpty());
+    for (const auto channel : {std::optional<std::uint16_t>{2}, std::optional<std::uint16_t>{}}) {
+        auto next = config;
+        next.feeds[0].use<quotes::Settings>().from_channel = channel;
+        EXPECT_THAT(gateway.gateway().reconfigure(next).refused, Contains(HasSubstr("[[feed]] changed")));
+    }
+    EXPECT_THAT(gateway.gateway().reconfigure(config).refused, IsEmpty()) << "it still runs with the first";
 }
 
 TEST_F(Reconfigure, ASecretOrCertificateThatCannotBeReadChangesNothing) {
