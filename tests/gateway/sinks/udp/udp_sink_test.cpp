@@ -200,6 +200,36 @@ TEST_F(UdpSinkTest, AClearOfOneFeedSendsTheQuotesOfTheOthersOnceMore) {
     EXPECT_EQ(flags_.back(), 0);
 }
 
+TEST_F(UdpSinkTest, ASecondClearWhileQuotesStillWaitSendsAllOfThemOnceMore) {
+    constexpr feed::InstrumentId kQuotes = 100;  // several portions
+    for (feed::InstrumentId id = 2; id < kQuotes; ++id)
+        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)});
+    auto now = kSecondNs;
+    for (feed::InstrumentId id = 0; id < kQuotes; ++id) {
+        auto quote = quote_of(id, 100 + id);
+        quote.channel = static_cast<std::uint16_t>(id % 4);
+        sink_.on(quote, id + 1U);
+        sink_.step(now += 100'000);
+    }
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 3}, 101), Taken::kept);
+    sink_.step(now += 100'000);  // one portion
+    EXPECT_EQ(sink_.held(), 1U);
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 2}, 102), Taken::kept);
+    EXPECT_EQ(sink_.held(), 2U);
+    receive(sink_.sender().counters().datagrams.read());
+    bids_.clear();
+    const auto before = sink_.sender().counters().datagrams.read();
+    while (sink_.held() != 0) sink_.step(now += 100'000);
+    receive(sink_.sender().counters().datagrams.read() - before);
+    EXPECT_EQ(clears_, 2);
+    std::sort(bids_.begin(), bids_.end());
+    std::vector<feed::Price> wanted;
+    for (feed::InstrumentId id = 0; id < kQuotes; ++id) {
+        if (id % 4 < 2) wanted.push_back(100 + id);
+    }
+    EXPECT_EQ(bids_, wanted);
+}
+
 TEST_F(UdpSinkTest, WhatAClearSendsOnceMoreIsIncompleteIfTheSinkMissedEventsMeanwhile) {
     auto other = quote_of(1, 6);
     other.channel = 1;
