@@ -328,6 +328,30 @@ TEST_F(JournalWriterTest, NumbersOfADeadWriterAreNotUsedAgainWhereItsSegmentsWer
     EXPECT_GT(list_segments(folder_).front().ordinal, 3U);
 }
 
+TEST_F(JournalWriterTest, NumbersOfADeadWriterAreNotUsedAgainAlsoWhereTheNextHasSegmentsOfAnotherSize) {
+    const auto lock = folder_ / "lock";
+    const auto dead = folder_ / "lock of a dead writer";
+    auto small = options();
+    auto large = options();
+    large.segment_bytes *= 8;
+    std::uint64_t next = 1;
+    for (const auto& [before, after] : {std::pair{large, small}, std::pair{small, large}}) {
+        {
+            JournalWriter writer{before, 0};
+            EXPECT_GE(writer.next_record(), next);
+            writer.set_epoch(kEpoch);
+            append(writer, 1, 2 * kQuotesInSegment);
+            next = writer.next_record();
+            std::filesystem::copy_file(lock, dead);  // as kill -9 leaves it
+        }
+        for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
+        std::filesystem::rename(dead, lock);
+        JournalWriter writer{after, 0};
+        EXPECT_GE(writer.next_record(), next);
+        next = writer.next_record();
+    }
+}
+
 TEST_F(JournalWriterTest, ADamagedLockFileCostsNothingWhileTheSegmentsAreThere) {
     {
         JournalWriter writer{options(), 0};
