@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include <millpond/fix/file_store.hpp>
+#include <millpond/fix/store_reader.hpp>
 
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -55,6 +57,35 @@ TEST_F(FixStoreCommand, TheNumbersAndFilesOfAStoreAreShown) {
     EXPECT_THAT(outcome.out, HasSubstr("messages 1 to 2\n"));
     EXPECT_THAT(outcome.out, HasSubstr("desk.store: "));
     EXPECT_THAT(outcome.out, HasSubstr("2 messages, 1 to 2\n"));
+}
+
+TEST_F(FixStoreCommand, AMissingFileOfTheNewestMessagesIsNamed) {
+    {
+        fix::FileStore more{path_, 0, {.data_bytes = 65'536}};
+        while (more.next_sender() < 100) {
+            ASSERT_TRUE(more.store(std::string(200, 'x')));
+            more.mark_written(more.next_sender() - 1);
+        }
+    }
+    const auto segments = fix::StoreReader{path_}.segments();
+    const auto newest = std::ranges::max_element(segments, {}, &fix::StoreReader::Segment::generation)->file;
+    ASSERT_NE(newest, path_);
+    std::filesystem::remove(newest);
+    const auto missing =
+        HasSubstr(newest.string() + " is missing, the file with the newest messages and both numbers\n");
+    EXPECT_THAT(store({}).out, missing);
+    const auto outcome = store({"--verify"});
+    EXPECT_THAT(outcome.out, missing);
+    EXPECT_EQ(outcome.exit_code, 1);
+}
+
+TEST_F(FixStoreCommand, NumbersThatNeverHadAMessageAreCounted) {
+    {
+        fix::FileStore more{path_, 0, {.data_bytes = 65'536}};
+        more.skip_to(10);
+        ASSERT_TRUE(more.store("x"));
+    }
+    EXPECT_THAT(store({"--verify"}).out, HasSubstr("7 numbers are missing (7 never had a message), "));
 }
 
 TEST_F(FixStoreCommand, WhatIsNoMessageIsFaulty) {
