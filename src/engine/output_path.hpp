@@ -63,6 +63,8 @@ public:
         return moved_ns_ == 0 ? detail::kNever : moved_ns_ + stalled_ns_;
     }
     [[nodiscard]] const OutputQueue& queue() const noexcept { return queue_; }
+    /// How often the store had been reset when the queued messages of the store got their numbers.
+    [[nodiscard]] std::uint64_t resets() const noexcept { return resets_seen_; }
     /// An action ended with an exception, possibly within `flush`.
     void abandon_flush() noexcept { flushing_ = false; }
     /// Null: none.
@@ -124,7 +126,7 @@ void OutputPath::flush(Written&& written) {
             moved_ns_ = stamp_->monotonic_ns;
         }
         if (last == 0) break;
-        store_->mark_written(last);
+        if (store_->counters().resets.read() == resets_seen_) store_->mark_written(last);
         written(last);
     } while (!blocked && !connection_->is_broken() && queue_.is_ready());  // the callback may have sent more
     flushing_ = false;

@@ -41,9 +41,8 @@ public:
     }
     /// Every message up to this number is written to the socket. True: a message that waited for that may be sent.
     [[nodiscard]] bool on_written(std::uint64_t sequence) noexcept {
-        const auto resets = session_->store().counters().resets.read();
         bool may_go_on = false;
-        for (auto* sender : senders_) may_go_on = sender->on_written(sequence, resets) || may_go_on;
+        for (auto* sender : senders_) may_go_on = sender->on_written(sequence, output_->resets()) || may_go_on;
         return may_go_on;
     }
     void on_logon() noexcept {

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,9 +17,12 @@
 #include <gtest/gtest.h>
 
 #include <millpond/engine/channel_sender.hpp>
+#include <millpond/fix/schedule.hpp>
 #include <millpond/metrics/registry.hpp>
 
 #include "tests/engine/engine_pair.hpp"
+#include "tests/engine/fix_text.hpp"
+#include "tests/engine/raw_client.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -197,6 +204,142 @@ TEST_F(AsyncSenderTest, ChannelSenderSendsWhatIsWrittenInPlaceInOrder) {
     EXPECT_EQ(receipts_.sent.size(), 100U);
     EXPECT_GT(sender.refused(), 0U);
     EXPECT_EQ(sender.depth(), 0U);
+}
+
+/// Threads that hand over `each` messages, of which a few may be in flight at once.
+class Producers {
+public:
+    Producers(SessionHandle& session, std::size_t threads, std::uint64_t each)
+        : threads_count_(threads), each_(each), sender_{session, pool_, {}, {.lane_capacity = 64, .max_in_flight = 4}} {
+        for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+    }
+    ~Producers() {
+        stopped_.store(true);
+        for (auto& thread : threads_) thread.join();
+    }
+    Producers(const Producers&) = delete;
+    Producers& operator=(const Producers&) = delete;
+
+    [[nodiscard]] std::size_t all() const noexcept { return threads_count_ * each_; }
+    /// Each message came once, and those of a thread in their order.
+    void expect_all_came(const std::vector<std::uint64_t>& orders) const {
+        std::vector<std::uint64_t> next(threads_count_);
+        for (const auto id : orders) ASSERT_EQ(id / threads_count_, next[id % threads_count_]++) << id;
+        EXPECT_EQ(orders.size(), all());
+    }
+    [[nodiscard]] const Sender& sender() const noexcept { return sender_; }
+
+private:
+    void run(std::size_t thread) {
+        for (std::uint64_t sent = 0; sent < each_ && !stopped_.load();) {
+            auto draft = sender_.try_make(Order{.id = sent * threads_count_ + thread, .quantity = 1});
+            if (draft && sender_.try_send(std::move(draft)) == Handed::queued) {
+                ++sent;
+            } else {
+                std::this_thread::yield();
+            }
+        }
+    }
+
+    std::size_t threads_count_;
+    std::uint64_t each_;
+    memory::MessagePool<Order> pool_{1024};
+    Sender sender_;
+    std::vector<std::thread> threads_;
+    std::atomic<bool> stopped_{false};
+};
+
+/// Its application fails now and then, which ends the connection.
+class Fragile final : public Counterparty {
+public:
+    fix::Verdict on_message(SessionLink& link, const fix::Message& message) override {
+        if (random_() % 300 == 0) throw std::runtime_error("fragile");
+        return Counterparty::on_message(link, message);
+    }
+
+private:
+    std::mt19937 random_{11};
+};
+
+TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnAfterDisconnectionsInTheMiddleOfResends) {
+    Acceptor acceptor{pair_.io, {}};
+    Fragile house;
+    acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "THREADS"}, .dictionary = &pair_.dictionary},
+                 house);
+    Initiator initiator{pair_.io};
+    auto& session =
+        initiator.add({.config = {.sender_comp_id = "THREADS", .target_comp_id = "HOUSE", .resend_burst = 8},
+                       .dictionary = &pair_.dictionary},
+                      {.hosts = {{"127.0.0.1", acceptor.port()}},
+                       .reconnect = {.first = std::chrono::milliseconds{2}, .longest = std::chrono::milliseconds{4}}},
+                      pair_.desk);
+    Producers producers{session, 3, 3'000};
+    const auto end = core::monotonic_nanos() + 20'000'000'000;
+    while (house.orders.size() < producers.all() && core::monotonic_nanos() < end) {
+        try {
+            pair_.io.poll(std::chrono::milliseconds{2});
+        } catch (const std::runtime_error&) {
+        }
+    }
+    producers.expect_all_came(house.orders);
+    EXPECT_GT(house.logons, 10);
+    const auto& counters = producers.sender().counters();
+    EXPECT_TRUE(run_until(pair_.io, [&] { return counters.in_flight.read() == 0; }));
+    EXPECT_EQ(counters.written.read() + counters.not_written.read(), producers.all());
+}
+
+TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnInTheNextRunOfTheSchedule) {
+    // The next run follows in one to two seconds.
+    const auto second = core::utc_nanos() / 1'000'000'000 % 86'400;
+    const auto schedule = fix::Schedule::daily((second + 2) % 86'400, (second + 2) % 86'400);
+    Acceptor acceptor{pair_.io, {}};
+    Counterparty house;
+    acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "THREADS", .schedule = schedule},
+                  .dictionary = &pair_.dictionary},
+                 house);
+    Initiator initiator{pair_.io};
+    auto& session = initiator.add(
+        {.config = {.sender_comp_id = "THREADS", .target_comp_id = "HOUSE", .schedule = schedule},
+         .dictionary = &pair_.dictionary},
+        {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::milliseconds{10}}}, pair_.desk);
+    std::size_t before = 0;
+    house.on_order = [&](SessionLink&, const fix::Message&) { before += house.logons == 1 ? 1 : 0; };
+    Producers producers{session, 3, 1'000'000};
+    ASSERT_TRUE(run_until(pair_.io, [&] { return house.logons == 2 && house.orders.size() > before + 1'000; }));
+    EXPECT_GT(before, 0U);
+    std::vector<std::uint64_t> next(3);
+    for (const auto id : house.orders) ASSERT_EQ(id / 3, next[id % 3]++) << id;
+    EXPECT_LE(session.status().next_sender, house.orders.size() - before + 100);
+}
+
+TEST_F(AsyncSenderTest, WhereALogoutResetsTheNumbersOnlyWhatTheSocketHasIsReportedAsWritten) {
+    constexpr std::size_t kMany = 1'000;
+    Acceptor acceptor{pair_.io, {}};
+    Counterparty house;
+    auto& session =
+        acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "SLOW", .reset_on_logout = true},
+                      .dictionary = &pair_.dictionary,
+                      .store = {.bytes = 32U << 20U},
+                      .limits = {.pending_bytes = 64U << 20U}},
+                     house);
+    Sender sender{session, pool_, {}, {}, &receipts_};
+    std::optional<RawClient> client{std::in_place, acceptor.port(), 4096};
+    client->send(message("FIX.4.4", "A", 1, "SLOW", "98=0|108=30|"));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return house.logons == 1; }));
+    const std::string text(15'000, 'x');
+    for (std::uint64_t id = 1; id <= kMany; ++id) {
+        ASSERT_EQ(sender.try_send(sender.try_make(Order{id, 100, text}), {.token = id}), Handed::queued);
+    }
+    ASSERT_TRUE(run_until(pair_.io, [&] { return sender.counters().sent.read() == kMany; }));
+    client->send(message("FIX.4.4", "5", 2, "SLOW", ""));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return house.logouts == 1; }));
+    const auto before = receipts_.sent.size();
+    ASSERT_TRUE(run_until(pair_.io, [&] { return client->receive(), receipts_.sent.size() > before; }));
+    client.reset();
+    ASSERT_TRUE(run_until(pair_.io, [&] { return receipts_.sent.size() == kMany; }));
+    EXPECT_GT(sender.counters().written.read(), 0U);
+    EXPECT_GT(sender.counters().not_written.read(), kMany / 4);
+    EXPECT_FALSE(receipts_.sent.back().written);
 }
 
 TEST_F(AsyncSenderTest, CountersDepthAndStagesStandOnTheMetricsPage) {
