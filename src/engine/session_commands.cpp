@@ -56,13 +56,16 @@ void SessionHost::continue_drain(core::Moment now) {
         }
         return;
     }
-    if (!connection_.exists() || !senders_.idle() || !output_.queue().empty()) return;
+    if (!connection_.exists() || !senders_.idle()) return;
+    if (session_.state() == fix::Session::State::awaiting_logon) {
+        cut(Closed::shut_down);  // also while our Logon waits for a TLS handshake
+        let_go(now);
+        return;
+    }
+    if (!output_.queue().empty()) return;
     if (session_.state() == fix::Session::State::active) {
         session_.logout("the engine is stopping", now);
         flush();
-    } else if (session_.state() == fix::Session::State::awaiting_logon) {
-        cut(Closed::shut_down);
-        let_go(now);
     } else if (const auto ending = session_.ending()) {
         cut(closed_by(*ending));
         let_go(now);

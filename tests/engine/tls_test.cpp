@@ -84,6 +84,20 @@ TEST_F(TlsTest, BothSidesShowCertificatesAndOrdersAndLongBatchesArrive) {
     EXPECT_EQ(desk_.logons, 1);
 }
 
+TEST_F(TlsTest, DrainingDoesNotWaitForAHandshake) {
+    IoThread stuck;
+    const Acceptor acceptor{stuck, {.tls = options_of(certificates(), "ours-server", "ours")}};
+    Initiator initiator{io_};
+    auto& handle = initiator.add(session("DESK", "HOUSE"),
+                                 {.hosts = {{"127.0.0.1", acceptor.port()}},
+                                  .reconnect = kQuickly,
+                                  .tls = options_of(certificates(), "ours-client", "ours")},
+                                 desk_);
+    ASSERT_TRUE(run_until(io_, [&] { return handle.status().next_sender == 2; }));  // the Logon is in the queue
+    EXPECT_TRUE(io_.drain(std::chrono::hours{1}));
+    EXPECT_EQ(desk_.closed, std::vector{Closed::shut_down});
+}
+
 TEST_F(TlsTest, OnceWarmTheHeapIsTouchedByOpenSslOnlyTwiceARecord) {
     const auto& made = certificates();
     Acceptor acceptor{io_, {.tls = options_of(made, "ours-server", "ours")}};
