@@ -262,8 +262,8 @@ private:
 };
 
 TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnAfterDisconnectionsInTheMiddleOfResends) {
-    Acceptor acceptor{pair_.io, {}};
     Fragile house;
+    Acceptor acceptor{pair_.io, {}};
     acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "THREADS"}, .dictionary = &pair_.dictionary},
                  house);
     Initiator initiator{pair_.io};
@@ -292,8 +292,9 @@ TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnInTheNextRunOfTheSchedule) {
     // The next run follows in one to two seconds.
     const auto second = core::utc_nanos() / 1'000'000'000 % 86'400;
     const auto schedule = fix::Schedule::daily((second + 2) % 86'400, (second + 2) % 86'400);
-    Acceptor acceptor{pair_.io, {}};
+    std::size_t before = 0;
     Counterparty house;
+    Acceptor acceptor{pair_.io, {}};
     acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "THREADS", .schedule = schedule},
                   .dictionary = &pair_.dictionary},
                  house);
@@ -302,7 +303,6 @@ TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnInTheNextRunOfTheSchedule) {
         {.config = {.sender_comp_id = "THREADS", .target_comp_id = "HOUSE", .schedule = schedule},
          .dictionary = &pair_.dictionary},
         {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::milliseconds{10}}}, pair_.desk);
-    std::size_t before = 0;
     house.on_order = [&](SessionLink&, const fix::Message&) { before += house.logons == 1 ? 1 : 0; };
     Producers producers{session, 3, 1'000'000};
     ASSERT_TRUE(run_until(pair_.io, [&] { return house.logons == 2 && house.orders.size() > before + 1'000; }));
@@ -314,8 +314,8 @@ TEST_F(AsyncSenderTest, ThreadsThatWaitGoOnInTheNextRunOfTheSchedule) {
 
 TEST_F(AsyncSenderTest, WhereALogoutResetsTheNumbersOnlyWhatTheSocketHasIsReportedAsWritten) {
     constexpr std::size_t kMany = 1'000;
-    Acceptor acceptor{pair_.io, {}};
     Counterparty house;
+    Acceptor acceptor{pair_.io, {}};
     auto& session =
         acceptor.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "SLOW", .reset_on_logout = true},
                       .dictionary = &pair_.dictionary,
