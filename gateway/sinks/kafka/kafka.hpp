@@ -30,8 +30,9 @@ struct Options {
     std::string events_topic{"millpond.events"};  ///< Of gaps, clears, states of channels and lost records.
     Format format{Format::json};
     std::string compression{"lz4"};
-    std::size_t window{32'768};                                     ///< Messages on their way at a time.
-    std::string password{};                                         ///< For SASL.
+    std::size_t window{32'768};          ///< Messages on their way at a time.
+    std::optional<std::size_t> batch{};  ///< Most messages of a batch; librdkafka's if unset.
+    std::string password{};              ///< For SASL.
     std::vector<std::pair<std::string, std::string>> properties{};  ///< librdkafka's, as they are.
     std::optional<std::uint32_t> pin{};
     mode_t file_mode{core::kFileMode};  ///< Of the position file.

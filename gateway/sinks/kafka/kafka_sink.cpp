@@ -24,6 +24,8 @@ constexpr std::int64_t kSaveEveryNs = 100'000'000;
 constexpr std::chrono::milliseconds kFirstPause{250};
 constexpr std::chrono::milliseconds kLongestPause{30'000};
 constexpr std::chrono::milliseconds kTick{50};
+constexpr std::size_t kUsualBatch = 10'000;  // librdkafka's batch.num.messages
+constexpr std::size_t kSmallerBatch = 4;
 
 }  // namespace
 
@@ -158,6 +160,12 @@ void KafkaSink::go_to_position() {
 }
 
 void KafkaSink::restart() {
+    if (producer_ && producer_->batch_was_too_large() && options_.batch != 1) {
+        const auto refused = std::min(options_.batch.value_or(kUsualBatch), pending_.size());
+        options_.batch = std::max<std::size_t>(1, refused / kSmallerBatch);
+        failure_ += fmt::format("; batches have at most {} messages now", *options_.batch);
+        pause_ = kFirstPause;
+    }
     say_(service::Severity::error, options_.name + ".failed",
          fmt::format("kafka sink '{}': {}; restarts after record {}", options_.name, failure_, settled_));
     // Reports of the old producer concern messages that will be sent again.

@@ -71,6 +71,7 @@ Conf make_conf(const Options& options) {
     set("message.timeout.ms", "0");
     set("queue.buffering.max.messages", std::to_string(options.window + 1));
     set("queue.buffering.max.kbytes", "2097151");
+    if (options.batch) set("batch.num.messages", std::to_string(*options.batch));
     set("statistics.interval.ms", "250");  // they say whether a broker is connected
     if (!options.password.empty()) set("sasl.password", options.password);
     rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
@@ -79,19 +80,29 @@ Conf make_conf(const Options& options) {
 
 Producer::Reports& reports_of(void* opaque) { return *static_cast<Producer::Reports*>(opaque); }
 
-void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
+/// Empty if there is none.
+std::string fatal_error_of(rd_kafka_t* handle) {
+    std::array<char, 512> text{};
+    rd_kafka_fatal_error(handle, text.data(), text.size());
+    return text.data();
+}
+
+/// After a fatal error the reports say only that what waited was purged; the error says why.
+std::string reason_of(rd_kafka_t* handle, const rd_kafka_message_t& message) {
+    if (auto fatal = fatal_error_of(handle); !fatal.empty()) return fatal;
+    return fmt::format("topic '{}': {}", rd_kafka_topic_name(message.rkt), rd_kafka_err2str(message.err));
+}
+
+void on_delivery(rd_kafka_t* handle, const rd_kafka_message_t* message, void* opaque) {
     const auto number = std::bit_cast<std::uint64_t>(message->_private);
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return reports_of(opaque).delivered(number, message->len);
-    reports_of(opaque).failed(number, rd_kafka_err2str(message->err));
+    reports_of(opaque).failed(number, reason_of(handle, *message));
 }
 
 void on_error(rd_kafka_t* handle, int error, const char* reason, void* opaque) {
     // Each broker's own error, which says why, came before this one.
     if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) return;
-    if (error != RD_KAFKA_RESP_ERR__FATAL) return reports_of(opaque).error(reason);
-    std::array<char, 512> text{};
-    rd_kafka_fatal_error(handle, text.data(), text.size());
-    reports_of(opaque).error(text.data());
+    reports_of(opaque).error(error == RD_KAFKA_RESP_ERR__FATAL ? fatal_error_of(handle) : reason);
 }
 
 /// Source: librdkafka's STATISTICS.md: the state of a broker is "UP" once it is connected and has accepted the client.
@@ -184,9 +195,14 @@ std::optional<std::string> Producer::send(Topic topic, const Record& record, std
         static_cast<void>(headers.release());  // they are the message's now
         return std::nullopt;
     }
-    std::string reason = rd_kafka_error_string(error);
+    auto reason = fmt::format("topic '{}': {}", rd_kafka_topic_name(topic), rd_kafka_error_string(error));
     rd_kafka_error_destroy(error);
     return reason;
+}
+
+bool Producer::batch_was_too_large() const {
+    // Its number is that of enable.gapless.guarantee, whatever the broker said.
+    return fatal_error_of(handle_).find(rd_kafka_err2str(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)) != std::string::npos;
 }
 
 void Producer::poll(std::chrono::milliseconds longest) { rd_kafka_poll(handle_, static_cast<int>(longest.count())); }

@@ -88,6 +88,8 @@ public:
     [[nodiscard]] Topic topic(const std::string& name);
     /// The reason when it is not taken.
     [[nodiscard]] std::optional<std::string> send(Topic topic, const Record& record, std::uint64_t number);
+    /// Whether a broker has refused a batch for its size: no message is accepted any more.
+    [[nodiscard]] bool batch_was_too_large() const;
     /// Delivers reports; waits for one for at most this long.
     void poll(std::chrono::milliseconds longest);
 

@@ -44,6 +44,20 @@ TEST_F(KafkaOutage, ABrokerThatIsKilledAmongTheQuotesLeavesTheTopicCompleteAndIn
     }
 }
 
+TEST_F(KafkaOutage, ABrokerThatTakesOnlySmallBatchesGetsEveryQuoteInOrder) {
+    KafkaBroker broker{folder_, "127.0.0.1", {"message.max.bytes=5000"}};
+    broker.start();
+    RunningGateway gateway{"kafkasmall", with_kafka(broker.brokers(), {})};
+    PacedQuotes quotes{gateway, journal_of(gateway)};
+    quotes.send_up_to(kUsualQuotes);
+    ASSERT_TRUE(delivers(gateway, kUsualQuotes));
+    EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // not that what waited was purged
+        return state.sinks.back().last_error.find("Message size too large") != std::string::npos;
+    }));
+    expect_settled(gateway, quotes);
+    expect_complete(broker.brokers(), kUsualQuotes);
+}
+
 TEST_F(KafkaOutage, ANetworkThatIsCutAmongTheQuotesLeavesTheTopicCompleteAndInOrder) {
     const auto count = test::broker_quotes(kUsualQuotes);
     std::string why;

@@ -423,6 +423,17 @@ TEST_F(KafkaSinkTest, AMessageThatIsRefusedForGoodIsNamedAndAllBehindThePosition
     EXPECT_TRUE(said_.has("Topic authorization failed"));
 }
 
+TEST_F(KafkaSinkTest, ATopicThatIsMissingIsNamed) {
+    open_journal();
+    const MockCluster cluster;
+    cluster.refuse("bbo", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    auto settings = options(cluster.brokers());
+    settings.properties.emplace_back("topic.metadata.propagation.max.ms", "0");
+    publish(1);
+    const auto sink = open(settings);
+    EXPECT_TRUE(wait([&] { return said_.has("topic 'bbo': ") && said_.has("Unknown topic"); }));
+}
+
 TEST_F(KafkaSinkTest, BinaryValuesHoldTheEventAsItStandsInTheJournal) {
     open_journal();
     const MockCluster cluster;
