@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, SettingError } from "millpond";
+import { VirtualClock } from "./support/virtual-clock.js";
 
 const TRADE =
   '{"type":"trade","symbol":"AAPL","timestamp":1580398200000000001,"exchange_timestamp":0,"sequence":18,"price":189.2500,' +
@@ -166,3 +168,32 @@ test("settings of a url that cannot be are refused by name", () => {
   assert.throws(() => new MarketData({ url: "http://127.0.0.1/ws" }), SettingError);
   assert.throws(() => new MarketData({ url: "ws://127.0.0.1/ws", port: 1 }), /absent where there is a port/);
 });
+
+/** Whether the kernel asks now and then whether the other end of a connection from this port is still there. */
+function isKeptAlive(port: number): boolean {
+  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const rows = readFileSync("/proc/net/tcp", "utf8").split("\n");
+  const fields = rows.map((row) => row.trim().split(/\s+/)).find((row) => row[1] === local)!;
+  return fields[5]!.startsWith("02:"); // the timer of keep-alive probes
+}
+
+for (const by of ["tcp", "web"] as const) {
+  test(`by ${by}: a gateway's machine that vanishes is noticed, as is one that accepts and says nothing`, async (t) => {
+    const server = createTcpServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
+    t.after(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const clock = new VirtualClock();
+    clock.install();
+    t.after(() => clock.remove());
+    const way = by === "tcp" ? { port, host: "127.0.0.1", tls: true } : { url: `ws://127.0.0.1:${port}/ws` };
+    using market = new MarketData({ ...way, reconnectMs: 1 });
+    const [first] = (await once(server, "connection")) as [Socket];
+    while (!isKeptAlive(first.remotePort!)) await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(10_000);
+    await once(first, "close");
+    assert.equal(market.account().lastError, "no connection within 10000 ms");
+    clock.advance(1);
+    await once(server, "connection");
+  });
+}

@@ -181,6 +181,14 @@ def _place_of(url: str) -> tuple[SplitResult, str, int]:
     raise ValueError(f"url: found {url!r}, must be tcp://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
 
 
+def _keep_alive(connection: socket.socket) -> None:
+    """A gateway whose machine has vanished ends the connection after half a minute, as at the gateway's side."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+
 def connect(
     url: str,
     *,
@@ -213,6 +221,7 @@ def connect(
     connection = socket.create_connection((host, port), wait)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _keep_alive(connection)
         if tls or place.scheme == "wss":
             web_socket.limit(connection, until)
             context = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()

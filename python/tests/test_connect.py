@@ -125,6 +125,7 @@ def test_a_second_thread_and_a_forked_process_take_no_lines_from_the_reader(
     gateway = Gateway(program, ring_name, "--tcp" if kind == "tcp" else "--web", "name=out,listen=127.0.0.1:0")
     try:
         connection = millpond.connect(f"{kind}://127.0.0.1:{port_of(gateway, kind)}")
+        assert connection._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)  # a machine may vanish
 
         def reads_in_child() -> None:
             with pytest.raises(millpond.Disconnected, match="opened by the parent process"):

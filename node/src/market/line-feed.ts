@@ -5,6 +5,10 @@ import { type MarketFeed, type MarketFeedOwner, type MarketSelection, unwant, wa
 const LONGEST_LINE = 65_536;
 /** Symbols of one request, which the gateway takes up to 4,096 bytes of. */
 const SYMBOLS = 200;
+/** For connecting, including the handshakes of TLS and the WebSocket. */
+const CONNECT_MS = 10_000;
+/** @internal Silence after which the kernel asks whether the gateway's machine is still there. */
+export const KEEP_ALIVE_MS = 10_000;
 /** The pause between two attempts doubles, so many times at most, until events come. */
 const DOUBLINGS = 5;
 
@@ -72,6 +76,7 @@ export class LineFeed implements MarketFeed {
     this.#rest = "";
     this.#connection = this.connect({
       opened: () => {
+        clearTimeout(limit);
         this.#open = true;
         const { mode, symbols } = this.selection;
         if (mode !== this.silentMode) this.#ask({ mode });
@@ -81,6 +86,7 @@ export class LineFeed implements MarketFeed {
       read: (text) => this.#read(text),
       error: (text) => this.owner.error(text),
       closed: () => {
+        clearTimeout(limit);
         this.#open = this.#connected = false;
         if (this.#closed) return;
         const pauseMs = this.reconnectMs * 2 ** Math.min(this.#failures, DOUBLINGS);
@@ -88,6 +94,10 @@ export class LineFeed implements MarketFeed {
         this.#retry = setTimeout(() => this.#begin(), pauseMs);
       },
     });
+    const limit = setTimeout(() => {
+      this.owner.error(`no connection within ${CONNECT_MS} ms`);
+      this.#connection?.destroy();
+    }, CONNECT_MS);
   }
 
   #connect(): void {

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
-import type { LineConnection, LineReader } from "./line-feed.js";
+import { KEEP_ALIVE_MS, type LineConnection, type LineReader } from "./line-feed.js";
 
 /** @internal The lines of a gateway's tcp sink. A token is the first line, as the sink wants it. */
 export function tcpLines(
@@ -15,7 +15,7 @@ export function tcpLines(
   const named = isIP(host) === 0 ? { servername: host } : {};
   const options = typeof tls === "object" ? tls : {};
   const socket: Socket = secure ? connectTls({ ...named, ...options, host, port }) : connect(port, host);
-  socket.setEncoding("utf8").setNoDelay(true);
+  socket.setEncoding("utf8").setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
   socket.on(secure ? "secureConnect" : "connect", () => {
     if (token !== undefined) socket.write(`${JSON.stringify({ token })}\n`);
     reader.opened();

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Duplex } from "node:stream";
-import type { LineConnection, LineReader } from "./line-feed.js";
+import { KEEP_ALIVE_MS, type LineConnection, type LineReader } from "./line-feed.js";
 import { FrameReader, maskedFrame, OPCODES } from "./web-frames.js";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -70,6 +70,7 @@ export function webLines(url: URL, token: string | undefined, reader: LineReader
     take(head);
     socket.on("data", take);
   });
+  request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
   request.end();
   return {
     send: (text) => {
