@@ -206,12 +206,11 @@ private:
         });
         if constexpr (kSequenced) {
             seen.next = decoder_.sequence().next();
-            seen.agreed = decoder_.sequence().agreed();
             seen.datagrams -= decoder_.foreign();
             if (lines_) seen.datagrams -= lines_->arbiter().strays().read();
         }
         const auto& counters = decoder_.counters();
-        seen.heartbeats = counters.heartbeats.read();
+        seen.agreed = counters.agreed.read();
         seen.over = session_over_.read() != 0;
         // Of a malformed datagram the messages before the error are applied.
         seen.datagrams += counters.applied.read() - counters.malformed.read();

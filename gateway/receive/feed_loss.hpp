@@ -32,9 +32,8 @@ public:
         std::uint64_t datagrams{0};  ///< Or another count that changes with each datagram of the feed.
         std::uint64_t dropped{0};    ///< By the kernel, or for a wrong checksum.
         std::uint64_t next{0};       ///< Sequence number.
-        std::uint64_t heartbeats{0};
-        std::uint64_t agreed{0};  ///< Announcements of exactly the next number (SequenceTracker::agreed).
-        bool over{false};         ///< The session has ended.
+        std::uint64_t agreed{0};     ///< Heartbeats that named exactly the next number.
+        bool over{false};            ///< The session has ended.
     };
 
     explicit FeedLoss(const Options& options) noexcept : options_(options) {}
@@ -51,8 +50,7 @@ public:
             state_ = State::sound;  // a loss since then: the remaining quotes of the silence stay incomplete
         }
         if (state_ == State::silent) {
-            const bool agrees = seen.heartbeats != seen_.heartbeats && seen.agreed != seen_.agreed;
-            if (options_.sequenced && (seen.next != seen_.next || agrees)) {
+            if (options_.sequenced && (seen.next != seen_.next || seen.agreed != seen_.agreed)) {
                 state_ = State::confirming;
                 confirmed_ = 0;
             } else if (!options_.sequenced && heard) {

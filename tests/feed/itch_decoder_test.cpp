@@ -331,10 +331,16 @@ TEST_F(Itch, AStartOfMessagesBehindARestartOfTheSenderDoesNotMakeTheBooksComplet
 
 TEST_F(Itch, AHeartbeatShowsATailLossAndTheEndOfASessionEmptiesTheBooksOnce) {
     say(bid(1, 100, 1'000'000));
+    say();
+    EXPECT_EQ(decoder_.counters().agreed.read(), 1U);
+    mold_ = MoldUdp64Encoder{"S1"};
+    say();  // of a sender that restarted
+    EXPECT_EQ(decoder_.counters().agreed.read(), 1U);
+    mold_ = MoldUdp64Encoder{"S1", 2};
     (void)datagram(bid(2, 100, 1'000'100));  // lost
     say();
     EXPECT_EQ(seen_.gaps.size(), 1U);
-    EXPECT_EQ(decoder_.counters().heartbeats.read(), 1U);
+    EXPECT_EQ(decoder_.counters().heartbeats.read(), 3U);
     std::array<std::byte, 64> buffer;
     for (int i = 0; i < 3; ++i) {
         mold_.begin(buffer);

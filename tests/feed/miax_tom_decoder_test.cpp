@@ -182,6 +182,7 @@ TEST_F(MiaxTom, AHeartbeatShowsWhatWasLostBehindTheLastMessage) {
     bid(1, 10'000);
     feed_written([](auto& to) { ASSERT_TRUE(to.heartbeat()); });
     EXPECT_TRUE(seen_.gaps.empty());
+    EXPECT_EQ(decoder_.counters().agreed.read(), 1U);
     (void)datagram([](auto& to) { (void)to.bid(9, 0, 100, 1); });  // lost
     feed_written([](auto& to) { ASSERT_TRUE(to.heartbeat()); });
     ASSERT_EQ(seen_.gaps.size(), 1U);

@@ -104,13 +104,15 @@ TEST_F(QuotesDatagrams, TheEncoderRefusesWhatDoesNotFitAndNeverExceedsADatagram)
 
 TEST_F(QuotesDatagrams, AHeartbeatShowsWhatWasLostBehindTheLastDatagram) {
     feed(datagram(2));
+    EXPECT_TRUE(feed(datagram(0)).ok());
+    EXPECT_EQ(decoder_.counters().agreed.read(), 1U);
     (void)datagram(3);  // lost
     EXPECT_TRUE(feed(datagram(0)).ok());
     ASSERT_EQ(seen_.gaps.size(), 1U);
     EXPECT_EQ(seen_.gaps[0].first, 3U);
     EXPECT_EQ(seen_.gaps[0].last, 5U);
     EXPECT_EQ(seen_.gaps[0].channel, 7U);
-    EXPECT_EQ(decoder_.counters().heartbeats.read(), 1U);
+    EXPECT_EQ(decoder_.counters().heartbeats.read(), 2U);
     feed(datagram(1));
     EXPECT_EQ(seen_.gaps.size(), 1U);
 }

@@ -18,6 +18,7 @@ struct DecodeCounters {
     core::Tally malformed;      ///< Datagrams with an error.
     core::Tally dropped_bytes;  ///< Bytes of malformed datagrams that were not decoded.
     core::Tally heartbeats;
+    core::Tally agreed;  ///< Heartbeats of exactly the number that came next: nothing was missed until then. No metric.
 
     core::Tally messages;
     core::Tally applied;   ///< Changed a quote or a book, or became an event.
@@ -39,6 +40,12 @@ struct DecodeCounters {
     void add_malformed(std::size_t undecoded_bytes) noexcept {
         malformed.add();
         dropped_bytes.add(undecoded_bytes);
+    }
+
+    /// next: the number that comes next, now that the heartbeat has been followed.
+    void add_heartbeat(std::uint64_t announced, std::uint64_t next) noexcept {
+        heartbeats.add();
+        if (announced == next) agreed.add();
     }
 
     /// Calls visit(name, help, tally) for each.

@@ -84,9 +84,6 @@ public:
     /// The number that comes next; 0 when none has been seen.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
 
-    /// Announcements of exactly the number that came next: each proves that nothing was missed until then.
-    [[nodiscard]] std::uint64_t agreed() const noexcept { return agreed_; }
-
     /// Whether some of these numbers are among the missing. Looks at the ranges from the newest to these numbers.
     [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const noexcept {
         for (auto i = ranges_; i != 0 && missing_[i - 1].last >= first; --i) {
@@ -115,7 +112,6 @@ private:
 
     std::uint32_t restart_after_;
     std::uint64_t next_{0};
-    std::uint64_t agreed_{0};
     std::uint64_t forgotten_{0};  // highest number of a range that was dropped for lack of room
     std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: nothing
     std::uint64_t restart_next_{0};
@@ -130,7 +126,6 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
     Step step;
     if (first == next_ && next_ != 0 && count < std::numeric_limits<std::uint64_t>::max() - first) {
         next_ += count;
-        agreed_ += count == 0 ? 1U : 0U;
         restart_run_ = 0;
         announced_ = 0;
         return step;

@@ -86,7 +86,7 @@ std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& 
         complete_ = false;
         emit(counters_, handler, make_gap(arrival, step.gap_first, step.gap_last));
     }
-    if (packet.messages == 0 && !packet.error) counters_.heartbeats.add();
+    if (packet.messages == 0 && !packet.error) counters_.add_heartbeat(packet.sequence, tracker_.next());
     if (packet.end_of_session && !std::exchange(ended_, true)) {
         clear(ClearReason::end_of_session, arrival, handler);
         complete_ = false;

@@ -97,8 +97,8 @@ void MiaxTomDecoder::on_packet(const MachPacket& packet, const Arrival& arrival,
         }
         return;
     }
-    counters_.heartbeats.add();
     (void)follow(packet.sequence + 1, 0, arrival, handler);
+    counters_.add_heartbeat(packet.sequence + 1, tracker_.next());
     if (packet.type == miax_tom_layout::kEndOfSession) clear(ClearReason::end_of_session, arrival, handler);
 }
 

@@ -38,8 +38,8 @@ void QuotesDecoder::apply(std::span<const std::byte> datagram, const Checked& ch
                           Handler& handler) {
     const auto& header = checked.header;
     counters_.messages.add(checked.quotes);
-    if (header.count == 0) counters_.heartbeats.add();
     const auto old = follow(header, checked.quotes, arrival, handler);
+    if (header.count == 0) counters_.add_heartbeat(header.sequence, tracker_.next());
     counters_.stale.add(old);
     const auto* bytes = datagram.data() + quotes_layout::kHeaderBytes;
     for (std::uint64_t i = 0; i < checked.quotes; ++i) {
