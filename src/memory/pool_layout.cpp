@@ -60,6 +60,12 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
                             std::to_string(kLargestMagazine));
     }
 
+    const auto refuse_size = [&] {
+        refuse(options, std::to_string(capacity) + " blocks of " + std::to_string(block_bytes) +
+                            " bytes, the most is " + std::to_string(kMostBlocks) + " blocks and what can be addressed");
+    };
+    if (capacity > kMostBlocks) refuse_size();  // -1 too, which the sums below would wrap around
+
     PoolLayout layout;
     layout.block_bytes = block_bytes;
     layout.alignment = options.alignment;
@@ -76,10 +82,7 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
                             ": take smaller magazines or fewer caches, or say Capacity::elastic or Capacity::strict");
     }
     const auto magazines = size == 0 ? 0 : owned / size + 2 * (std::size_t{layout.caches} + 1);
-    if (owned > kMostBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) {
-        refuse(options, std::to_string(capacity) + " blocks of " + std::to_string(block_bytes) +
-                            " bytes, the most is " + std::to_string(kMostBlocks) + " blocks and what can be addressed");
-    }
+    if (owned > kMostBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) refuse_size();
     layout.stride = spread(block_bytes + guard_bytes, options.alignment);
     layout.capacity = static_cast<std::uint32_t>(capacity);
     layout.owned = static_cast<std::uint32_t>(owned);

@@ -61,6 +61,7 @@ TEST(BlockPool, WrongArgumentsAreNamedWithTheirBound) {
     EXPECT_THROW(BlockPool(0, 10), std::invalid_argument);
     EXPECT_THROW(BlockPool(64, 0), std::invalid_argument);
     EXPECT_THROW(BlockPool(64, std::size_t{1} << 40), std::invalid_argument);
+    EXPECT_THROW(BlockPool(64, static_cast<std::size_t>(-1)), std::invalid_argument);
     EXPECT_THROW(BlockPool(std::size_t{1} << 60, 1000), std::invalid_argument);
     EXPECT_THROW(BlockPool(64, 10, {.magazine_blocks = 100'000}), std::invalid_argument);
     try {
