@@ -106,14 +106,18 @@ RingWriter::RingWriter(const RingWriterOptions& options)
     remove_dead_readers(name_);
 }
 
-RingWriter::~RingWriter() { close(); }
+RingWriter::~RingWriter() {
+    if (lock_ && lock_->is_ours()) close();
+}
 
 /// A lock on the ring is not enough: while no writer lives, any user that may read the ring can take a read lock on it.
-RingWriter::Lock::Lock(const RingWriterOptions& options) : region_(take_lock(options)) {}
+RingWriter::Lock::Lock(const RingWriterOptions& options) : region_(take_lock(options)), pid_(getpid()) {}
 
 RingWriter::Lock::~Lock() {
-    if (region_.name_is_current()) unlink(region_.path().c_str());
+    if (is_ours() && region_.name_is_current()) unlink(region_.path().c_str());
 }
+
+bool RingWriter::Lock::is_ours() const noexcept { return pid_ == getpid(); }
 
 RingWriter::Taken RingWriter::take(const RingWriterOptions& options) {
     const auto object = ring_object_name(options.name);

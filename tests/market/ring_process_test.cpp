@@ -89,6 +89,23 @@ TEST(MarketRingProcesses, ANewWriterGoesOnWithTheRingOfADeadOne) {
     EXPECT_THAT(late.sequences(), ElementsAre(Pair(1U, 100U)));
 }
 
+TEST(MarketRingProcesses, AForkedProcessThatEndsLeavesTheRingToItsWriter) {
+    const auto name = fresh_name();
+    const NameGuard guard{name};
+    auto writer = std::make_optional<RingWriter>(small_ring(name));
+    name_instruments(*writer, 1);
+    ASSERT_EQ(ChildProcess{[&] {
+                  writer.reset();
+                  return 0;
+              }}.wait_for_end(),
+              0);
+    ASSERT_TRUE(writer->publish(quote_of(0, 0, 1)));
+    RingReader reader{{.name = name}};
+    EXPECT_EQ(reader.writer_state(), WriterState::alive);
+    EXPECT_EQ(reader.newest(), 1U);
+    EXPECT_THROW(RingWriter{small_ring(name)}, RingError);
+}
+
 TEST(MarketRingProcesses, QuotesOfTheNextWriterAreCompleteAlthoughTheDeadOneHadAGap) {
     const auto name = fresh_name();
     const NameGuard guard{name};

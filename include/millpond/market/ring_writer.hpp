@@ -39,7 +39,7 @@ public:
     explicit RingWriter(const RingWriterOptions& options);
     RingWriter(const RingWriter&) = delete;
     RingWriter& operator=(const RingWriter&) = delete;
-    /// Closes.
+    /// Closes; not in a process that was forked since.
     ~RingWriter();
 
     /// Gives an instrument its name; before its first event. False and counted when the id is beyond the board, or when
@@ -105,8 +105,12 @@ private:
         Lock& operator=(const Lock&) = delete;
         ~Lock();
 
+        /// False in a process that was forked since.
+        [[nodiscard]] bool is_ours() const noexcept;
+
     private:
         memory::Region region_;
+        int pid_;
     };
     void void_old_quotes();
 
