@@ -1,5 +1,7 @@
 #include <millpond/journal/journal_writer.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -62,6 +64,7 @@ bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns)
 
 JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
     : options_(checked(options)),
+      pid_(getpid()),
       lock_(take_lock(options.folder, options.file_mode)),
       now_utc_ns_(utc_ns),
       synced_ns_(utc_ns) {
@@ -70,10 +73,12 @@ JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
 }
 
 JournalWriter::~JournalWriter() {
-    if (current_ != nullptr) retire();
-    end_retired();
+    const bool ours = pid_ == getpid();
+    if (ours && current_ != nullptr) retire();
+    if (ours) end_retired();
     // If `retired_` is full, the next writer's recovery ends the segment.
-    if (const std::unique_ptr<SegmentWriter> unused{prepared_.load(std::memory_order_relaxed)}) {
+    const std::unique_ptr<SegmentWriter> unused{prepared_.load(std::memory_order_relaxed)};
+    if (ours && unused != nullptr) {
         std::error_code ignored;  // the next writer removes it then
         std::filesystem::remove(unused->file().path, ignored);
     }

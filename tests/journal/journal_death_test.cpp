@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -16,6 +17,22 @@ namespace millpond::journal {
 namespace {
 
 using JournalDeathTest = JournalTest;
+
+TEST_F(JournalDeathTest, AForkedProcessThatEndsLeavesTheJournalToItsWriter) {
+    auto writer = std::make_unique<JournalWriter>(options(), 0);
+    writer->set_epoch(kEpoch);
+    ASSERT_TRUE(writer->append(quote(1), 1));
+    ASSERT_EQ(test::ChildProcess{[&] {
+                  writer.reset();
+                  return 0;
+              }}.wait_for_end(),
+              0);
+    ASSERT_TRUE(writer->append(quote(2), 2));
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    delivered.drain();
+    expect_quotes(delivered, 1, 2);
+}
 
 /// Each of MILLPOND_TEST_KILLS (40) writers is killed somewhere; the next goes on. What one was told to have appended
 /// is there, what is there is whole, and no number is missing or twice.

@@ -70,6 +70,7 @@ public:
     /// JournalError, memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the
     /// path.
     JournalWriter(const WriterOptions& options, std::int64_t utc_ns);
+    /// Ends the segment; not in a process that was forked since.
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
     JournalWriter& operator=(const JournalWriter&) = delete;
@@ -140,6 +141,7 @@ private:
     void note(core::Tally& counter, const std::exception& error) noexcept;
 
     WriterOptions options_;
+    int pid_;
     memory::Region lock_;  ///< Its bytes keep numbers beyond the segments: src/journal/kept_numbers.hpp.
     WriterCounters counters_;
 
