@@ -201,7 +201,9 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
                           Stage stage = Stage::sink_behind) {
         found.push_back({stage, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)});
     };
-    const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
+    const auto cause = sink.last_error.empty() ? std::string{}
+                                               : fmt::format("; its last error, {} ago: {}",
+                                                             seconds(now - sink.last_error_at), sink.last_error);
     if (sink.ended) {
         tell(service::Severity::error, sink.behind.since, fmt::format("it has stopped{}", cause));
     } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {

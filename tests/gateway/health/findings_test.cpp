@@ -240,10 +240,11 @@ TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits
     sink.connected = false;
     sink.disconnected.see(true, kNow);
     sink.last_error = "Connection refused";
+    sink.last_error_at = kNow + sink.patience_ns - kSecond;
     EXPECT_THAT(findings(sink, kNow + sink.patience_ns), IsEmpty());
     const auto found = findings(sink, kNow + sink.patience_ns + 1);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "it is not connected; its last error: Connection refused");
+    EXPECT_EQ(found[0].text, "it is not connected; its last error, 1.0 s ago: Connection refused");
 }
 
 TEST(Findings, ASinkThatIsBehindBecauseItIsDisconnectedIsOneFindingThatNamesTheCause) {
@@ -253,10 +254,11 @@ TEST(Findings, ASinkThatIsBehindBecauseItIsDisconnectedIsOneFindingThatNamesTheC
     sink.account.queued = 9;
     sink.behind.see(true, kNow + kSecond);
     sink.last_error = "Connection refused";
+    sink.last_error_at = kNow + sink.patience_ns;
     const auto later = kNow + sink.patience_ns + 2 * kSecond;
     auto found = findings(sink, later);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "it is not connected; 9 events queued; its last error: Connection refused");
+    EXPECT_EQ(found[0].text, "it is not connected; 9 events queued; its last error, 2.0 s ago: Connection refused");
     sink.disconnected.see(false, later);
     EXPECT_THAT(findings(sink, later), ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow + kSecond)));
 }
@@ -267,10 +269,11 @@ TEST(Findings, ASinkIsBehindOrHasEnded) {
     sink.account.queued = 9;
     sink.lag_ns = 5 * kSecond;
     sink.last_error = "disk full";
+    sink.last_error_at = kNow - 600 * kSecond;  // perhaps of another problem
     sink.behind.see(true, kNow);
     auto found = findings(sink, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "9 events queued, the oldest for 5.0 s; its last error: disk full");
+    EXPECT_EQ(found[0].text, "9 events queued, the oldest for 5.0 s; its last error, 600.0 s ago: disk full");
     sink.ended = true;
     EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has stopped"));
 }
