@@ -37,9 +37,10 @@ struct KindName {
 using Kinds = testing::Types<Spsc, Mpsc>;
 TYPED_TEST_SUITE(BoundedRing, Kinds, KindName);
 
-TYPED_TEST(BoundedRing, RefusesACapacityThatIsNoPowerOfTwo) {
+TYPED_TEST(BoundedRing, RefusesACapacityThatIsNoPowerOfTwoOrTooLarge) {
     using Ring = typename TypeParam::template Ring<int>;
-    for (const auto capacity : std::array<std::size_t, 3>{0, 6, 12})
+    ASSERT_EQ(Ring::slot_bytes(), 16);  // 2^60 of them are 2^64 bytes
+    for (const auto capacity : std::array<std::size_t, 4>{0, 6, 12, std::size_t{1} << 60})
         EXPECT_THROW(Ring{capacity}, std::invalid_argument) << capacity;
 }
 

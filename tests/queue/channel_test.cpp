@@ -17,9 +17,10 @@
 namespace millpond::queue {
 namespace {
 
-TEST(Channel, RefusesACapacityThatIsNoPowerOfTwo) {
+TEST(Channel, RefusesACapacityThatIsNoPowerOfTwoOrTooLarge) {
     EXPECT_THROW(Channel<int>{0}, std::invalid_argument);
     EXPECT_THROW(Channel<int>{24}, std::invalid_argument);
+    EXPECT_THROW(Channel<int>{std::size_t{1} << 62}, std::invalid_argument);  // 2^64 bytes
 }
 
 TEST(Channel, GivesMessagesInTheOrderTheyWerePublished) {

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
 #include <span>
-#include <stdexcept>
-#include <string>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/queue/detail/ring_bytes.hpp>
 
 namespace millpond::queue {
 
@@ -31,7 +29,7 @@ namespace millpond::queue {
 template <class T>
 class Channel {
 public:
-    /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
+    /// capacity: messages, a power of two. Throws std::invalid_argument otherwise, or if the bytes cannot be addressed.
     explicit Channel(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
     ~Channel();
 
@@ -80,13 +78,10 @@ private:
 
 template <class T>
 Channel<T>::Channel(std::size_t capacity, std::pmr::memory_resource* memory)
-    : capacity_(capacity),
+    : slots_(static_cast<T*>(memory->allocate(detail::ring_bytes("Channel", capacity, sizeof(T)), kSlotAlignment))),
+      capacity_(capacity),
       release_interval_(std::clamp<std::size_t>(capacity / 4, 1, kReleaseInterval)),
       memory_(memory) {
-    if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("Channel: capacity " + std::to_string(capacity) + " is not a power of two");
-    }
-    slots_ = static_cast<T*>(memory_->allocate(capacity_ * sizeof(T), kSlotAlignment));
     try {
         std::uninitialized_value_construct_n(slots_, capacity_);
     } catch (...) {

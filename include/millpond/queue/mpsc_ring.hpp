@@ -30,7 +30,7 @@ class MpscRing {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>);
 
 public:
-    /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
+    /// capacity: messages, a power of two. Throws std::invalid_argument otherwise, or if the bytes cannot be addressed.
     explicit MpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                       Step step = {})
         : slots_("MpscRing", capacity, memory), step_(std::move(step)) {}

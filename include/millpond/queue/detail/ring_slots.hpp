@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <memory_resource>
 #include <new>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/queue/detail/ring_bytes.hpp>
 
 namespace millpond::queue::detail {
 
@@ -29,14 +27,11 @@ namespace millpond::queue::detail {
 template <class T>
 class RingSlots {
 public:
-    /// ring: the owner of the capacity, for the message. Throws std::invalid_argument unless it is a power of two.
+    /// ring, capacity: as of ring_bytes, with what it throws.
     RingSlots(const char* ring, std::size_t capacity, std::pmr::memory_resource* memory)
-        : capacity_(capacity), memory_(memory) {
-        if (!std::has_single_bit(capacity)) {
-            throw std::invalid_argument(std::string{ring} + ": capacity " + std::to_string(capacity) +
-                                        " is not a power of two");
-        }
-        slots_ = static_cast<Slot*>(memory_->allocate(capacity_ * sizeof(Slot), kAlignment));
+        : slots_(static_cast<Slot*>(memory->allocate(ring_bytes(ring, capacity, sizeof(Slot)), kAlignment))),
+          capacity_(capacity),
+          memory_(memory) {
         for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(&slots_[i].filled, 0U);
     }
     /// Does not destroy the messages: see destroy_from.
