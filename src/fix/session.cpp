@@ -207,10 +207,7 @@ void Session::on_connect(core::Moment now) {
     last_received_ns_ = now.monotonic_ns;
     last_sent_ns_ = now.monotonic_ns;
     schedule_due_ns_ = next_second(now);
-    held_.clear();
-    requested_to_ = 0;
-    highest_seen_ = 0;
-    early_logon_ = 0;
+    forget_ahead();
     if (config_.refresh_on_logon) store_->refresh();
     if (config_.schedule) {
         if (!config_.schedule->is_open(now.utc_ns)) {

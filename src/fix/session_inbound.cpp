@@ -275,7 +275,11 @@ void Session::on_sequence_reset(const Inbound& in) {
         return;
     }
     store_->set_next_target(next);
-    held_.forget_below(next);
+    if (fills) {
+        held_.forget_below(next);
+    } else {
+        forget_ahead();
+    }
 }
 
 void Session::on_logout_message(const Inbound& in) {
@@ -293,6 +297,14 @@ void Session::on_logout_message(const Inbound& in) {
 }
 
 void Session::take_number(std::uint64_t sequence) noexcept { store_->set_next_target(sequence + 1); }
+
+/// The peer numbers from here on: what it sent under higher numbers is not what these will be.
+void Session::forget_ahead() noexcept {
+    held_.clear();
+    requested_to_ = 0;
+    highest_seen_ = 0;
+    early_logon_ = 0;
+}
 
 void Session::process_held(core::Moment now) {
     while (!closing_ && !ending_ && state_ != State::awaiting_logon) {

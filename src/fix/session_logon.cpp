@@ -236,10 +236,7 @@ void Session::on_logon_again(const Inbound& in) {
 void Session::reset_by_logon(const Inbound& in) {
     end_resend();
     store_->reset(in.now.utc_ns);
-    held_.clear();
-    requested_to_ = 0;
-    highest_seen_ = 0;
-    early_logon_ = 0;
+    forget_ahead();
     store_->set_next_target(2);
     if (config_.role == Role::acceptor) {
         heartbeat_ns_ = in.message.integer(tag::kHeartBtInt).value_or(0) * 1'000'000'000;

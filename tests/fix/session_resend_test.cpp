@@ -450,5 +450,18 @@ TEST(SessionSequenceReset, AResetIgnoresItsOwnNumberAndOnlyGoesForward) {
     EXPECT_EQ(peer.store_.next_target(), 25U);
 }
 
+TEST(SessionSequenceReset, AfterAResetWhatWasHeldIsNotTakenForTheNewMessageOfItsNumber) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 9, "11=old|");
+    peer.give("4", 0, "36=8|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    peer.give("D", 8, "11=a|");
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{8});
+    peer.give("D", 9, "11=new|");
+    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{8, 9}));
+    EXPECT_EQ(peer.sent(), "");
+}
+
 }  // namespace
 }  // namespace millpond::fix

@@ -169,6 +169,7 @@ private:
     void on_logout_message(const Inbound& in);
     void deliver(const Inbound& in);
     void take_number(std::uint64_t sequence) noexcept;
+    void forget_ahead() noexcept;
     void process_held(core::Moment now);
     void request_missing(std::uint64_t first_held, core::Moment now);
 
