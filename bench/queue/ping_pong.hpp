@@ -49,6 +49,7 @@ Finding ping_pong() {
         Message message{};
         for (std::size_t i = 0; i < trips; ++i) {
             spin_until([&] { return there->receive(message); });
+            keep(message);  // all of it was copied
             ++message[0];
             back->send(message);
         }
@@ -62,6 +63,7 @@ Finding ping_pong() {
         message[0] = 2 * i + 1;
         there->send(message);
         spin_until([&] { return back->receive(message); });
+        keep(message);
         answer += message[0];
         stamps.push_back(core::ticks());
     }

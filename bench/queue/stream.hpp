@@ -47,6 +47,7 @@ Finding stream() {
         auto begin = core::monotonic_nanos();
         for (std::uint64_t i = 1; i <= count; ++i) {
             spin_until([&] { return link->receive(message); });
+            keep(message);  // all of it was copied
             answer += message[0] + message.back();
             // sync "read up to": the load below
             if (i % Progress::kTold == 0) progress.read.store(i, std::memory_order_release);
@@ -67,6 +68,7 @@ Finding stream() {
             return i - read < kLinkCapacity;
         });
         message[0] = message.back() = i;
+        keep(message);
         link->send(message);
     }
     reader.join();

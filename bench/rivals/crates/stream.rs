@@ -1,7 +1,7 @@
 //! The work of ring_throughput_bench and of ring_hop_bench: the same messages, waits and answers as its C++ links.
 
 use crate::links::{Link, Message, Receiver, Sender, CAPACITY, WORDS};
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -70,6 +70,7 @@ fn stream<L: Link>(first: i32, second: i32, count: u64) -> Answer {
             let mut begin = Instant::now();
             for i in 1..=count {
                 spin_until(|| receiver.try_receive(&mut message));
+                black_box(&mut message); // all of it was copied
                 sum = sum.wrapping_add(message[0]).wrapping_add(message[WORDS - 1]);
                 if i % TOLD == 0 {
                     read.store(i, Ordering::Release);
@@ -99,6 +100,7 @@ fn stream<L: Link>(first: i32, second: i32, count: u64) -> Answer {
         });
         message[0] = i;
         message[WORDS - 1] = i;
+        black_box(&mut message);
         spin_until(|| sender.try_send(&message));
     }
     reader.join().unwrap()
@@ -120,6 +122,7 @@ fn hop<L: Link>(first: i32, second: i32, trips: u64) -> Answer {
             let mut message: Message = [0; WORDS];
             for _ in 0..trips {
                 spin_until(|| from.try_receive(&mut message));
+                black_box(&mut message); // all of it was copied
                 message[0] += 1;
                 spin_until(|| to.try_send(&message));
             }
@@ -139,6 +142,7 @@ fn hop<L: Link>(first: i32, second: i32, trips: u64) -> Answer {
         message[0] = 2 * i + 1;
         spin_until(|| to.try_send(&message));
         spin_until(|| from.try_receive(&mut message));
+        black_box(&mut message);
         sum = sum.wrapping_add(message[0]);
         if (i + 1) % 64 == 0 {
             let end = Instant::now();
