@@ -344,10 +344,16 @@ TEST(GatewayLines, ALineThatStaysInAnotherSessionIsAFindingWithBoth) {
     feed::QuotesEncoder new_session{{.session = 42}};
     const auto wanted = "line a (" + line_a + ") brings session '41' and is ignored: the feed is in session '42'";
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
-    while (gateway.page("/api/health").find(wanted) == std::string::npos) {
-        ASSERT_LT(core::monotonic_nanos(), deadline) << gateway.page("/api/health");
+    const auto send_old = [&] {
         old_session.begin(buffer);
         static_cast<void>(first.send(old_session.finish(0)));
+    };
+    send_old();  // and taken before the other session begins: of two that wait, either line's may be read first
+    while (gateway.page("/metrics").find("millpond_feed_packets_total{feed=\"f\",line=\"a\"} 1\n") == std::string::npos)
+        ASSERT_LT(core::monotonic_nanos(), deadline);
+    while (gateway.page("/api/health").find(wanted) == std::string::npos) {
+        ASSERT_LT(core::monotonic_nanos(), deadline) << gateway.page("/api/health");
+        send_old();
         new_session.begin(buffer);
         static_cast<void>(second.send(new_session.finish(0)));
         std::this_thread::yield();
