@@ -51,10 +51,12 @@ void Acceptor::Listener::end() {
 SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& application, IoThread* on) {
     session.config.role = fix::Role::acceptor;
     const auto identity = session.config;
-    make_way(identity);
-    if (const auto same = roster_.find(identity); same != nullptr) {
-        throw std::invalid_argument("the session " + same->name() + " is there twice");
-    }
+    std::shared_ptr<SessionHost> same;
+    io_->call([&] {  // both at once: the peer of one by template may reconnect at any time
+        make_way(identity);
+        same = roster_.find(identity);
+    });
+    if (same != nullptr) throw std::invalid_argument("the session " + same->name() + " is there twice");
     auto& thread = on != nullptr ? *on : *io_;
     auto host = std::make_shared<SessionHost>(std::move(session), application, thread);
     thread.call([&] { begin(*host, nullptr); });
