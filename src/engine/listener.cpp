@@ -68,12 +68,10 @@ SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& appl
 }
 
 void Acceptor::Listener::make_way(const fix::SessionConfig& identity) {
-    io_->call([&] {
-        const auto same = roster_.find(identity);
-        for (auto& from : templates_) {
-            if (std::erase(from.made, same) != 0) remove(*same);
-        }
-    });
+    const auto same = roster_.find(identity);
+    for (auto& from : templates_) {
+        if (std::erase(from.made, same) != 0) remove(*same);
+    }
 }
 
 void Acceptor::Listener::begin(SessionHost& host, HostObserver* observer) {

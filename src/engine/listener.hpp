@@ -96,7 +96,7 @@ private:
     void remove(SessionHost& host);
     /// A new session for a peer that a template accepts; otherwise the reason why there is none.
     [[nodiscard]] std::expected<void, Refusal> make_by_template(const fix::Message& message, core::Moment now);
-    /// Ends the session with this identity if a template made it.
+    /// Ends the session with this identity if a template made it. On the I/O thread.
     void make_way(const fix::SessionConfig& identity);
     /// Removes a disconnected session of the template that loses nothing by it. False: there is none.
     bool reclaim(Template& from, core::Moment now);

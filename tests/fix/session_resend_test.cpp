@@ -409,59 +409,5 @@ TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
     EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4}));
 }
 
-TEST(SessionSequenceReset, AGapFillMovesOnAndTheHeldFollow) {
-    Peer peer;
-    peer.log_on();
-    peer.give("D", 9, "11=a|");
-    peer.give("4", 2, "36=9|123=Y|", poss_dup(peer));
-    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{9});
-}
-
-TEST(SessionSequenceReset, AGapFillThatComesEarlyWaits) {
-    Peer peer;
-    peer.log_on();
-    peer.give("4", 10, "36=20|123=Y|");
-    peer.give("1", 20, "112=HELLO|");
-    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
-    peer.give("4", 2, "36=10|123=Y|", poss_dup(peer));
-    EXPECT_EQ(peer.sent(), "35=0|34=3|112=HELLO|\n");
-}
-
-TEST(SessionSequenceReset, AGapFillThatComesLateIsIgnoredOnlyWithPossDupFlag) {
-    Peer peer;
-    peer.log_on();
-    peer.give("4", 1, "36=20|123=Y|", poss_dup(peer));
-    EXPECT_EQ(peer.sent(), "");
-    EXPECT_EQ(peer.store_.next_target(), 2U);
-    peer.give("4", 1, "36=20|123=Y|");
-    EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum too low, expecting 2 but received 1|\n");
-}
-
-TEST(SessionSequenceReset, AResetIgnoresItsOwnNumberAndOnlyGoesForward) {
-    Peer peer;
-    peer.log_on();
-    peer.give("4", 0, "36=25|");
-    EXPECT_EQ(peer.store_.next_target(), 25U);
-    peer.give("4", 0, "36=25|123=N|");
-    EXPECT_EQ(peer.store_.next_target(), 25U);
-    EXPECT_EQ(peer.sent(), "");
-    peer.give("4", 0, "36=1|123=N|");
-    EXPECT_EQ(peer.sent(), "35=3|34=2|45=0|58=Value is incorrect (out of range) for this tag|371=36|372=4|373=5|\n");
-    EXPECT_EQ(peer.store_.next_target(), 25U);
-}
-
-TEST(SessionSequenceReset, AfterAResetWhatWasHeldIsNotTakenForTheNewMessageOfItsNumber) {
-    Peer peer;
-    peer.log_on();
-    peer.give("D", 9, "11=old|");
-    peer.give("4", 0, "36=8|");
-    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
-    peer.give("D", 8, "11=a|");
-    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{8});
-    peer.give("D", 9, "11=new|");
-    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{8, 9}));
-    EXPECT_EQ(peer.sent(), "");
-}
-
 }  // namespace
 }  // namespace millpond::fix
