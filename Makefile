@@ -15,16 +15,34 @@ configure-%: deps-build
 
 configure-asan: deps-check # clang
 
+# Not silent: with rivals it takes minutes.
+configure-bench: deps-build
+	cmake --preset bench -DMILLPOND_BUILD_APPS=ON -DMILLPOND_RIVALS=$(if $(RIVALS),ON,OFF)
+
 build-%: configure-%
 	cmake --build --preset $* -j $(JOBS)
 
-demo: build-demo ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
-	@build/demo/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
+demo: $(if $(FEED),can-read-feed) build-demo ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [FORMAT=itch|quotes|...] [SPEED=N|max]
+	@build/demo/apps/millpond/millpond demo $(if $(FEED),--replay '$(FEED)') $(if $(FORMAT),--format '$(FORMAT)') $(if $(SPEED),--speed '$(SPEED)')
 
-# The last two side by side: while Node's run, most of Python's time is for packages and compilation.
-test: deps-build+test+python dev ## install what it needs and run every test
-	@echo "the tests of the npm package and of the Python package: a few minutes; each is printed once it ends"
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target DEV_IS_DONE=1 node python
+# Before the build, which takes minutes.
+can-read-feed:
+	@test -r '$(FEED)' || { echo "make demo: cannot read FEED=$(FEED)"; exit 2; }
+
+ifdef COMPONENT
+test: deps-build+test configure-dev
+	cmake --build build/dev -j $(JOBS) --target tests/$(COMPONENT)/all
+	ctest --preset dev -j $$((2 * $(JOBS))) -L '^$(COMPONENT)$$'
+else
+# Failed tests of C++ do not keep the others from running. The last two run side by side: while Node's run, most of Python's
+# time is for packages and compilation.
+test: deps-build+test+python npm build-dev ## install what it needs and run the tests, or those of one component [COMPONENT=fix]
+	@code=0; $(MAKE) --no-print-directory dev || code=$$?; \
+	echo "the tests of the npm package and of the Python package: a few minutes; each is printed once it ends"; \
+	$(MAKE) --no-print-directory -k -j 2 --output-sync=target DEV_IS_DONE=1 node python || code=$$?; \
+	[ $$code = 0 ] || echo "some tests failed; the first ones are above"; \
+	exit $$code
+endif
 
 node: npm ## run the tests of the npm package
 	node/run_tests
@@ -50,14 +68,15 @@ wheel-test: wheel ## install those wheels and use them in a bare Debian 12 tree 
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
-check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
+check: format-check layers test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
 check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
 	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py test_scan.py
 
-bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python, and the highest rates without a loss: bench/results, the HTML report, docs/reference [QUICK=1]
+# Results without all rivals would have fewer rows than the stored ones, so they stay in the build folder.
+bench: deps-bench+python build-bench build-release ## run all benches of C++ and Python, and the highest rates without a loss: the HTML report, and with RIVALS=1 bench/results and docs/reference [QUICK=1] [RIVALS=1]
 	python/run_benches $(if $(QUICK),--quick,--results)
-	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} bench/run --build build/bench $(if $(QUICK),--quick)
+	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} bench/run --build build/bench $(if $(QUICK),--quick) $(if $(RIVALS),,--results build/bench/results)
 	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,$(lossless_results))
 	@echo "not run here: 'make soak', and the benches of Node.js ('npm run bench' in node/)"
 
@@ -77,9 +96,6 @@ format-check: deps-check
 layers:
 	tools/check_layers
 
-words:
-	tools/check_words
-
 # The dev build's program without its tests, and with it every generated file.
 program-dev: deps-test configure-dev
 	cmake --build build/dev -j $(JOBS) --target millpond
@@ -92,8 +108,9 @@ lint: deps-check program-dev
 
 dev: npm # the page's tests
 # Most tests wait for sockets, files and processes: twice as many at a time as processors.
+# REPEAT_FAILED: .ci/repeat_failed, in CI.
 dev asan tsan: %: deps-test build-%
-	ctest --preset $* -j $$((2 * $(JOBS))) --output-junit tests.xml
+	$(REPEAT_FAILED) ctest --preset $* -j $$((2 * $(JOBS))) --output-junit $(CURDIR)/build/$*/tests.xml
 
 callgrind: deps-test deps-build ## compare the instruction counts of the hot paths with the recorded ones
 	cmake --preset callgrind
@@ -118,13 +135,29 @@ lossless: build-release ## find the highest rate without a loss, with no broker,
 soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000
 
-package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
-	cmake --preset package
+build-package: deps-build+package
+	cmake --preset package -DMILLPOND_PACKAGE_VERSION="$$(tools/release/version $(VERSION))"
 	cmake --build --preset package -j $(JOBS)
+
+package: build-package ## build Debian packages (millpond, libmillpond-dev, millpond-fix): build/package/packages
+	rm -rf build/package/packages
 	cd build/package && cpack
 
-package-test: package ## install, run, upgrade and remove that package in a bare Debian 12 tree (root)
+package-test: package ## install, run, upgrade and remove these packages in a bare Debian 12 tree (root)
 	tools/test_package build/package/packages
+
+# VERSION: of a release; the checkout must be ready for it (tools/release/version).
+release: deps-release+aarch64 npm build-package ## make what users download: an archive for any Linux, an image and an RPM of it, Debian packages, and lists of them: build/release-files [VERSION=0.2.0] [SIGN_KEY=ID]
+	tools/release/make build/package build/release-files "$$(tools/release/version $(VERSION))" $(SIGN_KEY)
+
+release-test: release ## install and run each of these files where nothing else is installed (root)
+	tools/test_package build/release-files
+	tools/release/test_npm build/release-files
+	tools/release/test_library build/release-files build/package/release-tools-*/bin/conan
+	tools/release/test_portable build/release-files/millpond-*-linux-$$(uname -m).tar.gz
+	tools/release/test_image build/release-files/millpond-*.oci.tar
+	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
+	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 
 pgo: deps-build ## build the program with profile-guided optimisation, using its demo: build/pgo
 	tools/build_pgo
@@ -132,4 +165,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean
+.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test pgo clean

@@ -1,37 +1,28 @@
-"""The tables of figures that other pages quote, made of the benches' results: README's ten rows and the goals of
-docs/decisions/performance-goals.md. A page has them between "<!-- bench/report: NAME -->" and "<!-- end -->"."""
+"""Generates the tables of figures that other pages quote from the benches' results: README's four rows and the goals in
+bench/notes/performance-goals.md. A page has them between "<!-- bench/report: NAME -->" and "<!-- end -->".
+"""
 
 import math
 import re
 
-QUIET = 3.0  # Load above which a result is quoted only where there is no other.
+QUIET = 3.0  # Load above which a result is quoted only if there is no other.
 
-# What a buyer asks for, the worst included: what it is, the bench, the unit, our contender, its statistic, the limit's or
-# reference's contender, the rivals'.
+# Rows that a buyer asks for, including one with a bad result: label, bench, unit, our contender, its statistic, the
+# contender that is the limit or reference, and the rivals.
 BUYER = [
     ("wire to shared memory, p50", "wire_to_ring_bench", "us", "millpond gateway", "value", "the limit once more",
      ["Asio chain, threads where the kernel puts them"]),
-    ("wire to a TCP client, p50", "wire_to_tcp_bench", "us", "millpond gateway, adaptive", "value",
-     "reference: recv, patched line, send, beside the client", ["Asio chain with a writer thread"]),
     ("JSON lines to one TCP subscriber", "fan_out_rate_bench", "lines/s", "millpond tcp sink, 1", "value", None,
      ["nats-server, 1"]),
-    ("wire to a Kafka consumer, p50", "wire_to_kafka_bench", "us", "millpond gateway, journal and kafka sink", "value",
-     "bare librdkafka, produce to consumer", []),
-    ("ITCH message to best prices in numpy", "python-itch-to-numpy", "ns", "millpond", "value", None, ["itch-book"]),
     ("112-byte message between two processors", "ring_hop_bench", "ns", "SpscRing", "value", "the limit once more",
      ["moodycamel::ReaderWriterQueue", "rtrb (Rust)", "LMAX Disruptor (Java)", "Aeron IPC (Java)"]),
-    ("64-byte block from a pool and back", "pool_sequential_64_bench", "ns", "BlockPool::Cache", "value",
-     "reference: array", ["boost::pool, one thread", "rte_mempool", "mimalloc 3", "glibc"]),
-    ("parsing a FIX order of 186 bytes, fields in any order", "parse_order_bench", "ns", "Parser, fields in any order",
-     "value", "limit: one vector pass", ["QuickFIX without dictionary"]),
     ("FIX order round trip, busy polling, p50", "round_trip_peers_bench", "us", "millpond, spinning", "value",
      "limit: bare socket, spinning", ["Philadelphia (Java), spinning"]),
-    ("sending 100,000 FIX messages a second, p99", "send_budget_sustained_bench", "us",
-     "call of send until the peer has it", "p99", "reference: raw sockets, handed over by a counter", []),
 ]
 
-# What the goals of a round of work became: the work, the goal, and where its verdicts are: a label, the bench, and how the
-# texts of its goals begin; or, without a goal, "= " or, for the ratio, "x " and the contender.
+# Goals of the performance work: the work, the goal, and the places of its results: a label, the bench, and the
+# beginning of the goals' texts; or, without a goal, "= " or, for the ratio, "x " and the contender, and perhaps " <= " and
+# a bound.
 GOALS = [
     ("batches of 64-byte blocks, explicit cache", "<= 1.0 x `rte_mempool`",
      [(str(count), f"pool_batch_{count}_bench", "BlockPool::Cache <= 1.000 x rte_mempool") for count in (10, 50, 100, 500)]),
@@ -50,9 +41,9 @@ GOALS = [
      [(f"{size} B", "spsc_hop_bench", f"SpscRing, {size} <= 1.000 x ReaderWriterQueue") for size in (8, 64, 112)]),
     ("BroadcastRing, messages a second", "ahead of all rivals", [("", "ring_throughput_bench", "BroadcastRing >= 1.000 x ")]),
     ("a hop by BroadcastRing", "ahead of all rivals", [("", "ring_hop_bench", "BroadcastRing <= 1.000 x ")]),
-    ("storing a message of 256 B, p50 / mean", "<= 1.2 / 1.2",
-     [(f"{how}{of}", f"message_store{bench}_bench", f"{of} of MemoryStore <= 1.200 x limit")
-      for how, bench in (("", ""), ("bursts, ", "_bursts"), ("steady, ", "_steady")) for of in ("p50", "mean")]),
+    ("storing a message of 256 B, in blocks", "<= 1.3 x ring and index",
+     [(how, f"message_store{bench}_bench", "x MemoryStore <= 1.3")
+      for how, bench in (("in a row", ""), ("bursts", "_bursts"), ("steady", "_steady"))]),
     ("receive path with 100 WebSocket clients, p50", "<= 1.03 x no client",
      [("", "web_clients_bench", "p50 of 100 clients <= ")]),
     ("the same, p99", "<= 1.10 x no client", [("", "web_clients_bench", "p99 of 100 clients <= ")]),
@@ -91,6 +82,15 @@ GOALS = [
         ("simplefix", "python-fix-to-arrow", "millpond >= 50 x simplefix"),
         ("quickfix", "python-fix-to-arrow", "millpond >= 50 x quickfix")]),
     ("ITCH decoder, a day's shape", "<= 0.6 x 200 ns: 120 ns a message", [("", "itch_decoder_day_bench", "ItchDecoder <= ")]),
+    ("an ITCH message up to ring and board, 2,000 instruments", "depth 10 <= 1.3, orders and all levels <= 1.6 x best prices", [
+        ("depth 10", "depth_publish_bench", "depth 10, 2000 <= "),
+        ("orders", "depth_publish_bench", "orders and all levels, 2000 <= ")]),
+    ("a level / an order to a reader's books", "<= 25 / 60 ns",
+     [(what, "book_apply_bench", f"Books of {what}, 2000 <= ") for what in ("levels", "orders")]),
+    ("join of 10,000 instruments at depth 10", "<= 5 ms", [("", "board_join_bench", "join, 10000 <= ")]),
+    ("memory of a live order / of an instrument on the board at depth 10", "<= 100 / 1,229 bytes", [
+        ("order", "book_memory_bench", "live order of a decoder that sends orders <= "),
+        ("instrument", "book_memory_bench", "instrument on the board, depth 10 <= ")]),
     ("FIX parse, any order", "<= 12 x one vector pass",
      [(what, f"parse_{what}_bench", "Parser, fields in any order <= ") for what in ("order", "report")]),
     ("FIX parse, many widths", "<= 9 x one vector pass",
@@ -101,7 +101,7 @@ GOALS = [
 
 
 def number(value):
-    """Four significant places, no exponent."""
+    """Four significant digits, no exponent."""
     if value is None:
         return "-"
     size = math.floor(math.log10(abs(value))) if value else 0
@@ -125,7 +125,7 @@ def of_contender(one, statistic):
 
 
 def quoted(found):
-    """Of a bench's results by machine, the newest of a quiet machine, else the newest: (machine, result)."""
+    """The newest result of a quiet machine, else the newest, of a bench's results by machine: (machine, result)."""
     quiet = {machine: result for machine, result in found.items() if load(result) <= QUIET}
     return max((quiet or found).items(), key=lambda item: item[1]["machine"]["date"])
 
@@ -139,7 +139,7 @@ def buyer_table(benches):
         machine, result = quoted({machine: result for machine, result in benches[bench].items() if contender(result, ours)})
         one, bare = contender(result, ours), limit and contender(result, limit)
         known = [(name, contender(result, name)) for name in rivals]
-        # Names of contenders on a curve end with their place on it, which the row says already.
+        # Names of contenders on a curve end with their place on it, which the row has already.
         others = "; ".join(f"{number(of_contender(other, statistic))}: {name.removesuffix(', 1')}" for name, other in known if other)
         related = one["ratio"] if statistic == "value" and limit else None
         rows.append([what, unit, number(of_contender(one, statistic)), number(of_contender(bare, statistic)) if bare else "-",
@@ -148,12 +148,12 @@ def buyer_table(benches):
 
 
 def verdict(goal):
-    """What became of it; a goal without a round that has both sides cannot be judged."""
+    """The result of a goal; a goal without a round that has both sides cannot be judged."""
     return goal["verdict"].removesuffix(" on this machine") if goal["found"] else "not judged"
 
 
 def verdict_of(result, beginning):
-    """Of one goal, or of the nearest of several goals that begin like that, with the worst verdict."""
+    """The result of the goal, or of the nearest of several goals that begin like that, with the worst verdict."""
     goals = [goal for goal in result["goals"] if goal["text"].startswith(beginning)]
     if not goals:
         return "not judged"
@@ -167,6 +167,10 @@ def verdict_of(result, beginning):
     return f"{interval(worst['found'])}{to} {verdict(worst)}"
 
 
+def at_most(found, bound):
+    return "met" if found["high"] <= bound else "missed" if found["low"] > bound else "not resolved"
+
+
 def goal_cell(benches, machine, places):
     cells = []
     for label, bench, beginning in places:
@@ -176,7 +180,9 @@ def goal_cell(benches, machine, places):
         elif beginning.startswith("= "):
             found = number(of_contender(contender(result, beginning[2:]), "value"))
         elif beginning.startswith("x "):
-            found = interval(contender(result, beginning[2:])["ratio"])
+            name, _, bound = beginning[2:].partition(" <= ")
+            ratio = contender(result, name)["ratio"]
+            found = interval(ratio) + (f" {at_most(ratio, float(bound))}" if bound else "")
         else:
             found = verdict_of(result, beginning)
         cells.append((label, found))
@@ -195,7 +201,7 @@ TABLES = {"buyer": buyer_table, "goals": goals_table}
 
 
 def with_tables(text, benches):
-    """The page with its tables regenerated. Throws LookupError for a name that is none."""
+    """The page with its tables regenerated. Throws LookupError for an unknown table."""
 
     def table(match):
         if match[1] not in TABLES:

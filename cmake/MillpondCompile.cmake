@@ -1,8 +1,7 @@
-# What makes the build shorter: headers parsed once, files compiled together, and less optimization where no message
-# passes.
+# Shortens the build: precompiled headers, several files in one unit, and less optimization off the hot paths.
 
-# Standard headers that most files of the project include; half of a small file's time was their parsing. The files
-# still include what they use: tools/lint compiles them without this.
+# Standard headers that most files of the project include; parsing them was half of a small file's time. The files
+# include what they use nevertheless: tools/lint compiles them without precompiled headers.
 set(MILLPOND_PRECOMPILED
     <algorithm>
     <array>
@@ -28,22 +27,23 @@ set(MILLPOND_PRECOMPILED
     <vector>
 )
 
-# millpond_precompiled_headers(<name> [<header>...] [LINK <target>...]): a target whose precompiled headers, these and
-# the above, others may take by REUSE_FROM.
+# millpond_precompiled_headers(<name> [<header>...] [LINK <target>...]): a target with these and the above headers
+# precompiled, for other targets' REUSE_FROM.
 function(millpond_precompiled_headers name)
     cmake_parse_arguments(P "" "" "LINK" ${ARGN})
-    # A target needs a source; its headers are what is wanted.
+    # A target needs a source.
     file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" CONTENT "\n")
     add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
     target_link_libraries(${name} PRIVATE ${P_LINK})
     target_precompile_headers(${name} PRIVATE ${P_UNPARSED_ARGUMENTS} ${MILLPOND_PRECOMPILED})
 endfunction()
 
-# millpond_together(<target> [<regex>]): compiles its files by eights, those whose path in its folder matches, since half
-# of a small file's time is in headers and templates that its neighbours use too. Files with different options do not
-# come together, nor do those with definitions. CMake's UNITY_BUILD writes absolute paths, by which ccache finds nothing
-# of another checkout. The preset tsan has it OFF and finds what a file uses of this project and does not include.
-option(MILLPOND_TOGETHER "Compile files of the program and of the tests by eights" ${PROJECT_IS_TOP_LEVEL})
+# millpond_together(<target> [<regex>]): compiles several of its files in one unit, if their path in its folder matches:
+# half of a small file's time is in headers and templates that its neighbours use too. Eight files, and four in Debug,
+# where an edited file should not recompile many others. Files with different options are not combined, nor files with
+# definitions. CMake's UNITY_BUILD combines no file with options, and so none that millpond_cold names
+# (docs/decisions/build-time.md). The preset tsan has it OFF, which detects missing includes of this project's headers.
+option(MILLPOND_TOGETHER "Compile several files of the program and of the tests in one unit" ${PROJECT_IS_TOP_LEVEL})
 function(millpond_together target)
     if(NOT MILLPOND_TOGETHER)
         return()
@@ -69,10 +69,14 @@ function(millpond_together target)
         endif()
         list(APPEND ${group} "${source}")
     endforeach()
+    set(most 8)
+    if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+        set(most 4)
+    endif()
     set(number 0)
     foreach(group IN LISTS groups)
         while(${group})
-            list(SUBLIST ${group} 0 8 unit)
+            list(SUBLIST ${group} 0 ${most} unit)
             list(LENGTH unit count)
             foreach(source IN LISTS unit)
                 list(POP_FRONT ${group})
@@ -90,7 +94,7 @@ function(millpond_together target)
             math(EXPR number "${number} + 1")
             set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_together_${number}.cpp")
             file(CONFIGURE OUTPUT "${file}" CONTENT "${content}" @ONLY)
-            # A local name may be a neighbour's global one, and g++ takes what is included for headers.
+            # A local name may shadow a neighbour's global one, and g++ takes included sources for headers.
             set(quiet -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
             set_property(SOURCE "${file}" PROPERTY COMPILE_OPTIONS ${quiet} ${${group}_options})
             set_property(SOURCE "${file}" PROPERTY INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}")
@@ -101,7 +105,7 @@ function(millpond_together target)
 endfunction()
 
 # millpond_cold(<target> <regex>): in Release, -O1 for those sources of the target whose path in its folder matches.
-# They read settings, print and report; optimizing them further costs a third of their compile time.
+# They read settings, print and report; further optimization would cost a third of their compile time.
 function(millpond_cold target regex)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "${regex}")

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,75 +17,136 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/created_file.hpp>
 #include <millpond/core/thread_name.hpp>
-#include <millpond/net/pack_file.hpp>
+#include <millpond/files/pack_file.hpp>
+#include <millpond/tls/context.hpp>
 
 #include "fixd/admin/session_admin.hpp"
+#include "fixd/health/exposures.hpp"
 #include "fixd/print/fix_printer.hpp"
+#include "fixd/settings/start_check.hpp"
 #include "fixd/web/asset.hpp"
+#include "service/config_error.hpp"
+#include "service/file_hashes.hpp"
 #include "service/out_of_memory.hpp"
+#include "service/settings/changed_keys.hpp"
 
 namespace millpond::fixd {
 namespace {
 
-constexpr std::chrono::milliseconds kAdminEvery{100};
-constexpr std::int64_t kLookEveryNs = 1'000'000'000;
+constexpr std::chrono::milliseconds kAdminPollInterval{100};
+constexpr std::int64_t kCheckIntervalNs = 1'000'000'000;
 
-/// What of `next` cannot change while the engine runs, each as a sentence.
-std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const EngineConfig& next) {
-    using service::needs_restart;
+/// The changes that a running engine cannot make, each as a sentence. Sessions compare `user_file`.
+std::vector<std::string> changes_that_need_restart(const EngineConfig& now, const EngineConfig& next) {
+    using service::append_if_changed;
     std::vector<std::string> changed;
-    needs_restart(next.log_level == now.log_level && next.log_format == now.log_format && next.quiet == now.quiet,
-                  "log_level, log_format or quiet", changed);
-    needs_restart(next.metrics == now.metrics && next.webs == now.webs, "metrics or [[web]]", changed);
-    needs_restart(next.admin == now.admin && next.admin_token == now.admin_token, "admin or admin_token", changed);
-    needs_restart(next.raw_log == now.raw_log && next.raw_log_ring == now.raw_log_ring &&
-                      next.raw_log_rotate == now.raw_log_rotate &&
-                      next.raw_log_rotate_hours == now.raw_log_rotate_hours && next.raw_log_keep == now.raw_log_keep &&
-                      next.raw_log_compress == now.raw_log_compress && next.mask_tags == now.mask_tags,
-                  "raw_log or mask_tags", changed);
-    needs_restart(next.standby == now.standby, "[standby]", changed);
-    needs_restart(next.file_mode == now.file_mode, "file_mode", changed);
-    needs_restart(next.dictionaries == now.dictionaries, "dictionaries", changed);
-    needs_restart(
-        next.threads == now.threads && next.poll == now.poll && next.pin == now.pin && next.realtime == now.realtime,
-        "threads, poll, pin or realtime", changed);
+    settings::append_changed_keys(now, next, changed, "user_file");
+    append_if_changed(next.webs == now.webs, "[[web]]", changed);
+    append_if_changed(next.standby == now.standby, "[standby]", changed);
     return changed;
 }
 
-/// The folders of the stores and of the raw log.
+/// Creates the folders of the stores and of the raw log.
 void make_folders(const EngineConfig& config) {
     const auto make = [&](const std::filesystem::path& folder) {
         if (!folder.empty() && !std::filesystem::exists(folder)) core::create_folders(folder, config.file_mode);
     };
     for (const auto& settings : config.sessions) {
         if (is_in_memory(settings)) continue;
-        const std::filesystem::path store{settings.store};
+        const auto& store = settings.store.file;
         make(is_template(settings) ? store : store.parent_path());
     }
-    make(std::filesystem::path{config.raw_log}.parent_path());
+    make(config.raw_log.file.parent_path());
+}
+
+tls::Context tls_of(const WebConfig& web) {
+    return service::named("[[web]] " + web.listen.to_string(), [&] { return service::server_tls(web.tls); });
 }
 
 }  // namespace
+
+/// The constructor reads all files, also unchanged ones: a secret that all users may read by now is refused. It throws
+/// before anything is changed.
+class FixEngine::Renewals {
+public:
+    explicit Renewals(FixEngine& engine) : engine_(&engine), admin_token_(engine.config_.admin_token) {
+        service::FileHashes hashes;
+        for (std::size_t i = 0; i < engine.pages_.size(); ++i) {
+            const auto& web = engine.config_.webs[i];
+            Page page{.place = i,
+                      .files = hashes.of(files_read(web)),
+                      .token = service::Token{web.token},
+                      .tls = tls_of(web)};
+            if (page.files != engine.page_files_[i]) pages_.push_back(std::move(page));
+        }
+        if (engine.replicas_ == nullptr) return;
+        auto files = hashes.of(files_read(*engine.config_.standby));
+        auto options = replica_options(*engine.config_.standby);
+        auto context = service::named("[standby]",
+                                      [&] { return std::make_unique<tls::Context>(tls::Role::server, *options.tls); });
+        if (files == engine.standby_files_) return;
+        standby_ = {.files = std::move(files), .tls = std::move(context), .admits = std::move(options.admits)};
+    }
+    void apply(service::Reloaded& result) {
+        if (engine_->reload_page_.renew(std::move(admin_token_)))
+            result.done.emplace_back("the admin token was read again");
+        for (auto& page : pages_) {
+            engine_->pages_[page.place]->renew(std::move(page.token), page.tls);
+            engine_->page_files_[page.place] = std::move(page.files);
+            result.done.push_back(fmt::format("[[web]] {} has read its token and certificates",
+                                              engine_->config_.webs[page.place].listen.to_string()));
+        }
+        if (standby_.tls == nullptr) return;
+        engine_->replicas_->renew(std::move(standby_.tls), std::move(standby_.admits));
+        engine_->standby_files_ = std::move(standby_.files);
+        result.done.emplace_back("[standby] has read its token and certificates");
+    }
+
+private:
+    struct Page {
+        std::size_t place;
+        std::string files;
+        service::Token token;
+        tls::Context tls;
+    };
+    struct Standby {
+        std::string files;
+        std::unique_ptr<tls::Context> tls;  // null: unchanged
+        std::function<bool(std::string_view token)> admits;
+    };
+
+    FixEngine* engine_;
+    service::Token admin_token_;
+    std::vector<Page> pages_;
+    Standby standby_;
+};
 
 FixEngine::FixEngine(const EngineConfig& config, const Applications& applications, service::Log& log)
     : log_(&log),
       config_(config),
       started_utc_ns_(core::utc_nanos()),
+      findings_(exposures(config)),
       authenticator_(log),
       disabled_(config.state.empty() ? std::string{} : config.state + "/disabled", config.file_mode, log),
-      reloader_(config.admin_token, log) {
-    if (!config.raw_log.empty() && config.raw_log_compress && !net::can_pack()) {
+      reload_page_(config.admin_token, reloader_, log) {
+    if (!config.raw_log.file.empty() && !files::can_pack()) {
         log.say(service::Severity::warning, "raw log.compress", "raw logs are not compressed: this build has no zstd");
+    }
+    for (const auto& exposed : exposures(config)) {
+        const auto text = fmt::format("{}: {}", exposed.of, exposed.text);
+        if (config.strict) throw service::ConfigError(text);
+        log.warning("exposed " + text, "{}", text);
     }
     make_folders(config);
     add_threads(config, log);
     std::ranges::move(authenticator_.add_metrics(registry_), std::back_inserter(registrations_));
-    say_users(config);
+    log_unknown_users(config);
     if (config.standby) open_standby(*config.standby);
     sessions_ = std::make_unique<SessionSet>(
         SessionSet::Options{.threads = io_,
                             .raw_logs = raw_logs_,
                             .quiet = config.quiet,
+                            .mask_tags = config.mask_tags,
                             .registry = &registry_,
                             .records = &records_,
                             .authenticator = &authenticator_,
@@ -100,7 +164,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
 }
 
 FixEngine::~FixEngine() {
-    reloader_.stop();  // its waiters must not wait for ever
+    reloader_.stop();  // releases waiting requests
     if (admin_thread_.joinable()) {
         stopping_.store(true, std::memory_order_relaxed);
         admin_thread_.join();
@@ -111,9 +175,10 @@ FixEngine::~FixEngine() {
     if (standby_io_ != nullptr) standby_io_->stop();
 }
 
-/// Its thread waits for the disk where a session's durability says so, so it has no session.
+/// The standby has an I/O thread without sessions: with some durabilities it waits for the disk.
 void FixEngine::open_standby(const StandbyConfig& standby) {
     standby_io_ = std::make_unique<engine::IoThread>(engine::IoThread::Options{.name = "fix-standby"});
+    standby_files_ = service::FileHashes{}.of(files_read(standby));
     auto options = replica_options(standby);
     options.superseded = [this](const std::string& name, std::uint64_t epoch) {
         for (const auto& session : sessions()) {
@@ -131,7 +196,8 @@ void FixEngine::open_standby(const StandbyConfig& standby) {
                   fmt::format("standby: primary{} refused{}{}: {}{}{}", who, session.empty() ? "" : " for ",
                               shown(session), name(reason), detail.empty() ? "" : ": ", detail));
     };
-    replicas_ = std::make_unique<engine::ReplicaServer>(*standby_io_, std::move(options));
+    replicas_ = service::named(
+        "[standby]", [&] { return std::make_unique<engine::ReplicaServer>(*standby_io_, std::move(options)); });
     std::ranges::move(replicas_->add_metrics(registry_), std::back_inserter(registrations_));
     const auto gauge = [&](const char* metric, const char* help, bool (*counts)(const engine::ReplicaStatus&)) {
         registrations_.push_back(registry_.add_gauge({metric, help, {}}, [this, counts] {
@@ -164,24 +230,30 @@ std::string FixEngine::promote(std::string_view session, bool force) {
 
 void FixEngine::serve_metrics() {
     http::Acts acts;
-    if (reloader_.accepts_posts()) {
+    if (reload_page_.is_enabled()) {
         acts = [this](const http::Request& request, std::string_view authorization) {
-            return reloader_.act(request, authorization);
+            return reload_page_.act(request, authorization);
         };
     }
     http_ = std::make_unique<http::Server>(
-        http::Server::Options{.name = "metrics", .listen = config_.metrics, .acts = std::move(acts)},
+        http::Options{.name = "metrics", .listen = config_.metrics, .acts = std::move(acts)},
         [this](const http::Request& request) { return page(request); });
 }
 
 void FixEngine::serve_page(const WebConfig& web) {
+    page_files_.push_back(service::FileHashes{}.of(files_read(web)));
     pages_.push_back(std::make_unique<http::Server>(
-        http::Server::Options{.name = "fix-web",
-                              .listen = web.listen,
-                              .token = service::Token{web.token},
-                              .tls = service::TlsContext{web.tls},
-                              .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
-                              .acts = {}},
+        http::Options{.name = "fix-web",
+                      .listen = web.listen,
+                      .token = service::Token{web.token},
+                      .tls = tls_of(web),
+                      .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
+                      .acts = {},
+                      .on_refused =
+                          [this](std::string_view peer, std::string_view reason) {
+                              log_->say(service::Severity::warning, "fix-web.refused",
+                                        fmt::format("fix-web: refused {}: {}", peer, reason));
+                          }},
         [this](const http::Request& request) {
             const auto* asset = find_asset(request.path);
             if (asset == nullptr) return page(request);
@@ -190,14 +262,16 @@ void FixEngine::serve_page(const WebConfig& web) {
 }
 
 http::Page FixEngine::page(const http::Request& request) {
-    if (request.path == "/metrics") {
-        return {.type = std::string{metrics::Registry::kContentType}, .body = registry_.prometheus_text()};
-    }
-    if (request.path != "/health" && request.path != "/api/health") return {};
+    const bool is_metrics = request.path == "/metrics";
+    if (!is_metrics && request.path != "/health" && request.path != "/api/health") return {};
     const auto now = core::utc_nanos();
     const auto sessions = reports();
     const auto copies = replicas();
-    const auto found = findings_.look(sessions, raw_log_losses(), now, copies);
+    const auto found = findings_.update(sessions, raw_log_losses(), now, copies);
+    if (is_metrics) {
+        return {.type = std::string{metrics::Registry::kContentType},
+                .body = registry_.prometheus_text() + findings_metric(found)};
+    }
     if (request.path == "/health") return {.type = "text/plain", .body = health_line(found), .good = is_good(found)};
     return {.type = "application/json",
             .body = health_json(sessions, found, listening(), started_utc_ns_, now, copies)};
@@ -206,9 +280,13 @@ http::Page FixEngine::page(const http::Request& request) {
 std::vector<SessionReport> FixEngine::reports() {
     std::vector<SessionReport> all;
     const auto copies = sessions_->drop_copies().reports();
+    const auto now = core::utc_nanos();
     for (const auto& session : sessions()) {
         const auto record = records_.of(session->name());
-        all.push_back({.status = session->status(), .error = record->error(), .latency = record->latencies().read()});
+        all.push_back({.status = session->status(),
+                       .error = record->error(),
+                       .latency = record->latencies().read(),
+                       .rejections = record->rejections(now)});
         const auto copy = std::ranges::find(copies, session->name(), [](const auto& one) { return one.config.target; });
         if (copy != copies.end()) all.back().drop_copy = *copy;
     }
@@ -227,7 +305,7 @@ RawLogLosses FixEngine::raw_log_losses() const {
 std::string FixEngine::answer(std::string_view request) {
     return answer_admin(
         request, {.sessions = [this] { return sessions(); },
-                  .reload = [this] { return reloader_.ask(); },
+                  .reload = [this] { return reloader_.request(); },
                   .disabled = [this](std::string_view session, bool disabled) { disabled_.set(session, disabled); },
                   .disabled_names = [this] { return disabled_.names(); },
                   .replicas = [this] { return replicas(); },
@@ -236,7 +314,8 @@ std::string FixEngine::answer(std::string_view request) {
 
 void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
     for (std::size_t i = 0; i < config.threads; ++i) {
-        engine::IoThread::Options options{.name = fmt::format("fix-io-{}", i), .poll = config.poll};
+        auto options = config.io;
+        options.name += fmt::format("-{}", i);
         options.on_exception = [&log](const std::exception_ptr& error) {
             try {
                 std::rethrow_exception(error);
@@ -244,8 +323,7 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
                 log.say(service::Severity::error, "fix.exception", fmt::format("exception: {}", thrown.what()));
             }
         };
-        if (config.pin) options.cpu = static_cast<int>(*config.pin + i);
-        if (config.realtime != 0) options.realtime_priority = static_cast<int>(config.realtime);
+        if (options.cpu) *options.cpu += static_cast<int>(i);
         io_.push_back(std::make_unique<engine::IoThread>(options));
         const metrics::Labels labels{{"thread", options.name}};
         const auto& counters = io_.back()->counters();
@@ -253,17 +331,13 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
             {"millpond_fix_io_rounds_total", "Rounds of an I/O thread over all its work.", labels}, counters.rounds));
         registrations_.push_back(registry_.add_counter(
             {"millpond_fix_io_sleeps_total", "Times that an I/O thread waited.", labels}, counters.sleeps));
-        if (config.raw_log.empty()) continue;
-        const engine::RawLog::Options raw_options{
-            .file = config.threads == 1 ? config.raw_log : fmt::format("{}.thread{}", config.raw_log, i),
-            .ring_bytes = config.raw_log_ring,
-            .rotate_bytes = config.raw_log_rotate,
-            .rotate_after = std::chrono::hours{config.raw_log_rotate_hours},
-            .keep = config.raw_log_keep,
-            .compress = config.raw_log_compress && net::can_pack(),
-            .file_mode = config.file_mode,
-            .secrets = fix::SecretTags{config.mask_tags}};
-        raw_logs_.push_back(service::need_memory(fmt::format("raw_log_ring = {}", config.raw_log_ring),
+        if (config.raw_log.file.empty()) continue;
+        auto raw_options = config.raw_log;
+        if (config.threads > 1) raw_options.file += fmt::format(".thread{}", i);
+        raw_options.compress = files::can_pack();
+        raw_options.file_mode = config.file_mode;
+        raw_options.secrets = fix::SecretTags{config.mask_tags};
+        raw_logs_.push_back(service::need_memory(fmt::format("raw_log ({} bytes)", raw_options.ring_bytes),
                                                  [&] { return std::make_unique<engine::RawLog>(raw_options); }));
         const auto& raw = raw_logs_.back()->counters();
         const auto add = [&](const char* metric, const char* help, const core::Tally& tally) {
@@ -281,8 +355,8 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
     }
 }
 
-/// Throws for a user file that cannot be used.
-void FixEngine::say_users(const EngineConfig& config) {
+/// Logs users without a line in the user file. Throws if the file cannot be used.
+void FixEngine::log_unknown_users(const EngineConfig& config) {
     for (const auto& text : check_users(config)) log_->warning("users " + text, "{}", text);
 }
 
@@ -291,14 +365,14 @@ void FixEngine::start() {
     if (standby_io_ != nullptr) standby_io_->start();
     add_metrics_of_new_sessions();
     if (admin_ == nullptr) return;
-    // On its own thread: a request may wait for a reload, which the watching thread starts.
+    // On a separate thread: a request may wait for a reload, which the watching thread starts.
     admin_thread_ = std::thread{[this] {
         core::name_this_thread("fix-admin");
-        while (!stopping_.load(std::memory_order_relaxed)) admin_->poll(kAdminEvery);
+        while (!stopping_.load(std::memory_order_relaxed)) admin_->poll(kAdminPollInterval);
     }};
 }
 
-/// Another machine has taken sessions over: from now on this one holds their copies.
+/// Makes this engine the standby of sessions that another machine has taken over.
 void FixEngine::stand_by() {
     if (!sessions_->has_superseded()) return;
     const std::unique_lock guard{change_lock_,
@@ -311,32 +385,36 @@ void FixEngine::watch() {
     add_metrics_of_new_sessions();
     sessions_->drop_copies().watch();
     const auto now = core::utc_nanos();
-    if (now - looked_utc_ns_ < kLookEveryNs && now >= looked_utc_ns_) return;
-    looked_utc_ns_ = now;
-    // So that a finding's age counts from its beginning, not from the first request.
+    if (now - checked_utc_ns_ < kCheckIntervalNs && now >= checked_utc_ns_) return;
+    checked_utc_ns_ = now;
+    // A finding's age counts from its start, not from the first request.
     const auto all = reports();
-    static_cast<void>(findings_.look(all, raw_log_losses(), now, replicas()));
+    static_cast<void>(findings_.update(all, raw_log_losses(), now, replicas()));
     std::set<std::string> names;
     for (const auto& report : all) names.insert(report.status.name);
     records_.keep([&](const std::string& session) { return names.contains(session); });
 }
 
 service::Reloaded FixEngine::reconfigure(EngineConfig next) {
-    service::Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
-    for (auto& session : next.sessions) session.file_mode = config_.file_mode;
+    // Refused, not ignored: the sessions of `next` have their stores there.
+    if (next.state != config_.state) throw service::ConfigError("key 'state' has changed, which needs a restart");
+    service::Reloaded result{.done = {}, .refused = changes_that_need_restart(config_, next)};
+    for (auto& session : next.sessions) session.store.file_mode = config_.file_mode;
     for (auto& copy : next.drop_copies) copy.file_mode = config_.file_mode;
-    say_users(next);
+    log_unknown_users(next);
+    Renewals renewals{*this};
     make_folders(next);
     {
         const std::lock_guard guard{change_lock_};
         sessions_->replace(next, result);
     }
+    renewals.apply(result);
     for (const auto& text : result.done) log_->info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_->warning("reload " + text, "reload: {}", text);
     return result;
 }
 
-/// Templates add sessions, which are also removed.
+/// Also removes the metrics of sessions that no longer exist.
 void FixEngine::add_metrics_of_new_sessions() {
     const std::lock_guard guard{metrics_lock_};
     const auto all = sessions();
@@ -344,53 +422,12 @@ void FixEngine::add_metrics_of_new_sessions() {
                   [&](const auto& known) { return std::ranges::find(all, known.second.session) == all.end(); });
     for (const auto& session : all) {
         if (const auto known = session_metrics_.find(session->name()); known != session_metrics_.end()) {
-            const auto status = session->status();
-            say_failures(known->second, status);
-            say_beyond(known->second, status);
-            say_garbled(known->second, status);
-            say_standby(known->second, status);
+            known->second.log.update(session->status(), *log_);
             continue;
         }
-        session_metrics_.emplace(session->name(),
-                                 Listed{.session = session, .registrations = session->add_metrics(registry_)});
+        session_metrics_.emplace(
+            session->name(), Listed{.session = session, .registrations = session->add_metrics(registry_), .log = {}});
     }
-}
-
-/// A store that cannot grow keeps less than its owner believes.
-void FixEngine::say_failures(Listed& listed, const engine::SessionStatus& status) {
-    if (status.store_failures == std::exchange(listed.store_failures, status.store_failures)) return;
-    log_->say(service::Severity::warning, status.name + ".store",
-              fmt::format("{}: the next file of its store cannot be prepared, so its oldest messages are removed: free "
-                          "space on the disk ({} attempts since startup)",
-                          status.name, status.store_failures));
-}
-
-/// Its counterparty's numbers are ahead of ours: it is going to find ours too low.
-void FixEngine::say_beyond(Listed& listed, const engine::SessionStatus& status) {
-    if (status.beyond == std::exchange(listed.beyond, status.beyond)) return;
-    log_->say(
-        service::Severity::warning, status.name + ".beyond",
-        fmt::format("{}: the counterparty asked for messages that were never sent, beyond {}: its numbers are ahead "
-                    "of ours ({} ResendRequests since the start)",
-                    status.name, status.next_sender - 1, status.beyond));
-}
-
-/// A message that is always too long is asked for again and again.
-void FixEngine::say_garbled(Listed& listed, const engine::SessionStatus& status) {
-    if (status.garbled == std::exchange(listed.garbled, status.garbled)) return;
-    log_->say(service::Severity::warning, status.name + ".garbled",
-              fmt::format("{}: ignored bytes that are no message: a wrong BodyLength or CheckSum, or longer than "
-                          "max_message_bytes ({} times since startup)",
-                          status.name, status.garbled));
-}
-
-void FixEngine::say_standby(Listed& listed, const engine::SessionStatus& status) {
-    const auto& standby = status.standby;
-    if (standby.losses == std::exchange(listed.standby_losses, standby.losses)) return;
-    log_->say(service::Severity::warning, status.name + ".standby",
-              fmt::format("{}: the standby is lost{}{}; the session {} ({} losses since startup)", status.name,
-                          standby.error.empty() ? "" : ": ", standby.error,
-                          standby.goes_on ? "continues without it" : "stops until it is back", standby.losses));
 }
 
 void FixEngine::forget(const engine::SessionHandle& session) {
@@ -405,7 +442,7 @@ bool FixEngine::drain(std::chrono::milliseconds bound) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
         all = io->drain(std::max(left, std::chrono::milliseconds{1})) && all;
     }
-    sessions_->drop_copies().settle();  // what the last sessions have sent
+    sessions_->drop_copies().settle();  // copies of the last messages
     return all;
 }
 

@@ -20,10 +20,12 @@
 
 #include "fixd/accept/authenticator.hpp"
 #include "fixd/admin/admin_server.hpp"
-#include "fixd/engine_config.hpp"
 #include "fixd/health/health.hpp"
 #include "fixd/sessions/session_records.hpp"
 #include "fixd/sessions/session_set.hpp"
+#include "fixd/sessions/status_log.hpp"
+#include "fixd/settings/engine_config.hpp"
+#include "service/http/reload_page.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
 #include "service/reloader.hpp"
@@ -36,58 +38,53 @@ namespace millpond::fixd {
 class FixEngine {
 public:
     /// config: completed. applications: called once for each session, again when a reload changes it. log: outlives
-    /// this. Throws what cannot be had: an address, a file, a certificate.
+    /// this. Throws if an address, a file or a certificate cannot be used.
     FixEngine(const EngineConfig& config, const Applications& applications, service::Log& log);
     ~FixEngine();
     FixEngine(const FixEngine&) = delete;
     FixEngine& operator=(const FixEngine&) = delete;
 
-    /// From now on connections are made and taken, and `millpond fix sessions` is answered.
+    /// Starts the I/O threads, so that sessions connect, and answers `millpond fix sessions`.
     void start();
-    /// Looks after what needs no hurry; to be called a few times a second.
+    /// Logs new losses, adds metrics of new sessions and updates findings. Call it a few times a second.
     void watch();
     /// Replaces the sessions like SessionSet::replace. Changes that need a restart are refused. next: completed.
     service::Reloaded reconfigure(EngineConfig next);
     [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
-    /// Logs all sessions out. False when `bound` was too short.
+    /// Logs all sessions out. Returns false if that took longer than `bound`.
     bool drain(std::chrono::milliseconds bound);
 
     [[nodiscard]] SessionList sessions() const { return sessions_->sessions(); }
     [[nodiscard]] std::vector<DropCopies::Report> drop_copies() const { return sessions_->drop_copies().reports(); }
     /// ADDRESS:PORT of each acceptor.
     [[nodiscard]] std::vector<std::string> listening() const { return sessions_->listening(); }
-    /// ADDRESS:PORT for primaries; empty: this is no standby.
+    /// ADDRESS:PORT for primaries; empty if the engine is no standby.
     [[nodiscard]] std::string standby_address() const;
-    /// As SessionSet::promote.
+    /// Calls SessionSet::promote and logs its error.
     [[nodiscard]] std::string promote(std::string_view session, bool force);
-    /// Where /metrics is; empty where nowhere.
+    /// ADDRESS:PORT of /metrics; empty if metrics are off.
     [[nodiscard]] std::string metrics_address() const;
     /// URL of each page.
     [[nodiscard]] std::vector<std::string> page_addresses() const;
-    /// /metrics, /health and /api/health; on any thread.
+    /// Serves /metrics, /health and /api/health, on any thread.
     [[nodiscard]] http::Page page(const http::Request& request);
 
 private:
     struct Listed {
-        std::shared_ptr<engine::SessionHandle> session;  // kept: its metrics refer to it
+        std::shared_ptr<engine::SessionHandle> session;  // its metrics refer to it
         std::vector<metrics::Registration> registrations;
-        std::uint64_t store_failures{0};  // that the log knows of, as the next
-        std::uint64_t beyond{0};
-        std::uint64_t garbled{0};
-        std::uint64_t standby_losses{0};
+        StatusLog log;
     };
 
     void stand_by();
-    void say_failures(Listed& listed, const engine::SessionStatus& status);
-    void say_beyond(Listed& listed, const engine::SessionStatus& status);
-    void say_garbled(Listed& listed, const engine::SessionStatus& status);
-    void say_standby(Listed& listed, const engine::SessionStatus& status);
-    void say_users(const EngineConfig& config);
+    void log_unknown_users(const EngineConfig& config);
     void open_standby(const StandbyConfig& standby);
     [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;
     void add_threads(const EngineConfig& config, service::Log& log);
     void serve_metrics();
     void serve_page(const WebConfig& web);
+    /// Secrets and certificates outside of sessions that a reload reads again because their contents have changed.
+    class Renewals;
     [[nodiscard]] std::vector<SessionReport> reports();
     [[nodiscard]] RawLogLosses raw_log_losses() const;
     [[nodiscard]] std::string answer(std::string_view request);
@@ -100,7 +97,7 @@ private:
     std::int64_t started_utc_ns_;
     SessionRecords records_;
     Findings findings_;
-    std::int64_t looked_utc_ns_{0};
+    std::int64_t checked_utc_ns_{0};
     std::vector<std::unique_ptr<engine::RawLog>> raw_logs_;  // one an I/O thread, or none
     std::vector<std::unique_ptr<engine::IoThread>> io_;
     std::vector<metrics::Registration> registrations_;
@@ -113,8 +110,11 @@ private:
     std::mutex change_lock_;  // of changes to the sessions
     std::unique_ptr<SessionSet> sessions_;
     service::Reloader reloader_;
+    http::ReloadPage reload_page_;
     std::unique_ptr<http::Server> http_;
     std::vector<std::unique_ptr<http::Server>> pages_;
+    std::vector<std::string> page_files_;  // FileHashes::of, page by page
+    std::string standby_files_;
     std::unique_ptr<AdminServer> admin_;
     std::atomic<bool> stopping_{false};
     std::thread admin_thread_;

@@ -15,15 +15,15 @@
 
 namespace millpond::feed {
 
-/// What must hold of any decoder, whatever bytes it is given. The fuzz targets and the tests play datagrams through it.
+/// Checks invariants of all decoders with arbitrary bytes; used by the fuzz targets and the tests.
 ///
-/// Each datagram is handed over as a heap copy of exactly its size, so that AddressSanitizer sees a read outside.
+/// Each datagram is passed as a heap copy of exactly its size, so that AddressSanitizer detects a read outside.
 template <class Decoder>
 class DecoderCheck {
 public:
     DecoderCheck(const InstrumentTable& instruments, Decoder& decoder) : events_{&instruments}, decoder_(&decoder) {}
 
-    /// The first promise that was broken; empty while none is.
+    /// The first broken invariant; empty if there is none.
     [[nodiscard]] std::string play(std::span<const std::byte> datagram) {
         const std::unique_ptr<std::byte[]> copy{new std::byte[datagram.size()]};
         std::copy(datagram.begin(), datagram.end(), copy.get());
@@ -49,12 +49,13 @@ public:
         expect(counters.quotes.read() == events_.quotes && counters.trades.read() == events_.trades &&
                    counters.trade_breaks.read() == events_.trade_breaks &&
                    counters.statuses.read() == events_.statuses && counters.gaps.read() == events_.gaps &&
-                   counters.clears.read() == events_.clears,
+                   counters.clears.read() == events_.clears && counters.orders.read() == events_.orders &&
+                   counters.levels.read() == events_.levels,
                "every event is counted");
         return broken_.empty() ? events_.broken : broken_;
     }
 
-    /// Plays an input that is cut into datagrams by little-endian u16 lengths before each; the last may be cut short.
+    /// Decodes an input that consists of datagrams, each after its little-endian u16 length; the last may be cut short.
     [[nodiscard]] std::string play_all(std::span<const std::byte> input) {
         while (input.size() > 2) {
             const std::size_t wanted = core::load_le<std::uint16_t>(input.data());
@@ -75,6 +76,8 @@ private:
         std::uint64_t statuses{0};
         std::uint64_t gaps{0};
         std::uint64_t clears{0};
+        std::uint64_t orders{0};
+        std::uint64_t levels{0};
         std::string broken{};
 
         void on(const Quote& quote) {
@@ -82,7 +85,7 @@ private:
             named(quote.instrument, false);
             expect(quote.bid_size != 0 || quote.bid_price == 0, "a bid without shares has no price");
             expect(quote.ask_size != 0 || quote.ask_price == 0, "an ask without shares has no price");
-            expect((quote.flags & ~kQuoteFlags) == 0, "a quote has no flags but those that are known");
+            expect((quote.flags & ~(kQuoteFlags | kLast)) == 0, "a quote has no flags but those that are known");
             expect(quote.receive_utc_ns == 5 && quote.receive_ticks == 6 && quote.channel == 7,
                    "the arrival is copied");
         }
@@ -105,6 +108,17 @@ private:
         void on(const Clear& clear) {
             ++clears;
             named(clear.instrument, true);
+        }
+        void on(const Order& order) {
+            ++orders;
+            named(order.instrument, false);
+            expect(order.side != Side::none || order.action == OrderAction::clear, "an order has a side");
+            expect(order.size_left <= order.size || order.action != OrderAction::add, "a new order has its size");
+        }
+        void on(const Level& level) {
+            ++levels;
+            named(level.instrument, false);
+            expect(level.size != 0 || level.orders == 0, "a level without a size has no orders");
         }
 
     private:

@@ -5,7 +5,7 @@
 #include "fuzz/fix_input.hpp"
 #include "fuzz/fuzz_target.hpp"
 
-/// Any bytes as a dictionary: read, or refused with a reason; what is read names only fields that it defines.
+/// Arbitrary bytes as a dictionary: refused with a reason, or read; then all its names are fields that it defines.
 MILLPOND_FUZZ_TARGET {
     using namespace millpond::fix;
     try {

@@ -1,8 +1,8 @@
 #include "fuzz/fix_input.hpp"
 #include "fuzz/fuzz_target.hpp"
 
-/// A stream of any bytes is taken to its end: each step moves on or asks for more, and a frame lies where it says. What
-/// is found does not depend on the pieces in which the bytes come.
+/// Arbitrary bytes as a stream: each step advances or needs more bytes, frames are inside the input, and the result
+/// does not depend on how the bytes are split.
 MILLPOND_FUZZ_TARGET {
     using namespace millpond::fix;
     const auto text = fields_of(input);
@@ -25,7 +25,7 @@ MILLPOND_FUZZ_TARGET {
         at += bytes.size();
         ++frames;
     }
-    // Byte by byte: the same frames.
+    // The same bytes one at a time give the same frames.
     std::size_t begin = 0;
     std::size_t again = 0;
     for (std::size_t end = 1; end <= stream.size();) {

@@ -9,8 +9,8 @@ namespace {
 
 using namespace millpond::fix;
 
-/// One-digit tags, so that the fuzzer soon makes groups: 1 counts instances of 2, 3 and 4; 4 those of 5, 6 and 7; 7
-/// those of 9.
+/// Tags of one digit, so that the fuzzer finds groups: 1 counts instances of 2, 3 and 4; 4 those of 5, 6 and 7; 7 those
+/// of 9.
 Dictionary dictionary() {
     Dictionary made{"FIX.4.4"};
     made.set_complete(false);
@@ -50,7 +50,7 @@ std::size_t walk(const Group& group, const Message& message, int depth) {
 
 }  // namespace
 
-/// Any fields as groups: the views stay inside, end, and agree with the validator about what is right.
+/// Arbitrary fields as groups: views stay inside the message, end, and agree with the validator.
 MILLPOND_FUZZ_TARGET {
     static const auto known = dictionary();
     static const auto session = Dictionary::session_level(Version::fix44);

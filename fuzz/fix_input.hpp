@@ -12,14 +12,14 @@
 
 namespace millpond::fix {
 
-/// Ends the process with the promise that was broken, so that the fuzzer keeps the input.
+/// Ends the process with the broken promise, so that the fuzzer keeps the input.
 inline void require(bool kept, const char* promise) {
     if (kept) return;
     std::fprintf(stderr, "broken promise: %s\n", promise);
     std::abort();
 }
 
-/// Bytes as fields: '|' becomes the delimiter, so that seeds can be read.
+/// Converts text to fields: '|' becomes the delimiter, so that seeds are readable.
 inline std::string fields_of(std::span<const std::byte> input) {
     std::string fields{reinterpret_cast<const char*>(input.data()), input.size()};
     for (auto& c : fields) {
@@ -28,7 +28,7 @@ inline std::string fields_of(std::span<const std::byte> input) {
     return fields;
 }
 
-/// A frame around a body: BodyLength and CheckSum are right, so that the body gets past the framing.
+/// A frame around a body, with the right BodyLength and CheckSum, so that the body passes the framing.
 inline std::string framed(std::string_view body, std::string_view begin_string = "FIX.4.4") {
     std::string message = "8=" + std::string{begin_string} + "\x01" + "9=" + std::to_string(body.size()) + '\x01';
     message += body;

@@ -6,8 +6,8 @@
 #include "fuzz/fix_input.hpp"
 #include "fuzz/fuzz_target.hpp"
 
-/// Fields of any bytes: what is parsed is the message's own bytes, each field in its place; every instruction set, and
-/// a parser that has seen the layout before, find the same.
+/// Arbitrary bytes as fields: all results are bytes of the message, each field at its position. Every instruction set,
+/// and a parser that has seen the layout before, give the same result.
 MILLPOND_FUZZ_TARGET {
     using namespace millpond::fix;
     const auto message_bytes = framed("35=D\x01" + fields_of(input));

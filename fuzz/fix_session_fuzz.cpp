@@ -11,7 +11,7 @@ namespace {
 using namespace millpond::fix;
 namespace core = millpond::core;
 
-/// The input's bytes, two at a time; zeros behind its end.
+/// The input's bytes, two at a time, followed by zeros.
 class Choices {
 public:
     explicit Choices(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -27,7 +27,7 @@ private:
     std::uint32_t calm_{0};
 };
 
-/// Takes whatever comes; what a hostile peer can make it do is bounded by what it was told.
+/// Accepts every message of a hostile peer, and checks that each send of the session is one message.
 class Target final : public SessionHandler {
 public:
     explicit Target(MessageStore& store) : store_(&store) {}
@@ -48,7 +48,7 @@ public:
 
 constexpr core::Moment kNow{.utc_ns = 1'704'164'645'000'000'000, .monotonic_ns = 1'000'000'000'000};
 
-/// An order with a group, in two versions that differ in what is required.
+/// An order with a group, in two versions with different required fields.
 Dictionary order_dictionary(Tag required) {
     Dictionary dictionary{"FIX.Latest"};
     dictionary.define_field(11, "ClOrdID", FieldType::text);
@@ -62,7 +62,8 @@ Dictionary order_dictionary(Tag required) {
     return dictionary;
 }
 
-/// Messages whose bodies are the input's lines, to a session that is logged on. logon: what its Logon has besides.
+/// Sends messages whose bodies are the input's lines to a session that is logged on. logon: additional fields of its
+/// Logon.
 void play_hostile(std::span<const std::byte> input, SessionConfig config, std::string_view logon) {
     static const auto of_fix44 = Dictionary::session_level(Version::fix44);
     static const auto of_fixt = Dictionary::session_level(Version::fixt11);
@@ -101,7 +102,7 @@ void play_hostile(std::span<const std::byte> input, SessionConfig config, std::s
     for (std::size_t at = 0; at < text.size();) {
         const auto end = std::min(text.find('\n', at), text.size());
         const auto line = text.substr(at, end - at);
-        // type, number, a delimiter if any, rest of the body
+        // type, number, an optional delimiter, rest of the body
         if (line.size() > 2) {
             const auto number = std::to_string(static_cast<unsigned char>(line[1]) % 32U);
             give(framed("35=" + line.substr(0, 1) +

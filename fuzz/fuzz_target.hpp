@@ -11,7 +11,7 @@
 
 namespace millpond::feed {
 
-/// Ends the process with the promise that was broken, so that the fuzzer keeps the input.
+/// Ends the process with the broken promise, so that the fuzzer keeps the input.
 inline void require_kept(const std::string& broken) {
     if (broken.empty()) return;
     std::fprintf(stderr, "broken promise: %s\n", broken.c_str());

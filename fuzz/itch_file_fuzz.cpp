@@ -1,10 +1,10 @@
-#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/files/itch_file_reader.hpp>
 
 #include "fuzz/fuzz_target.hpp"
 
-/// A file of any bytes is read to an end; the messages with their lengths are the part of the file that was read.
+/// Arbitrary bytes as a file: reading ends, and the messages with their lengths make up the part that was read.
 MILLPOND_FUZZ_TARGET {
-    millpond::net::ItchFileReader reader{input, "fuzz"};
+    millpond::files::ItchFileReader reader{input, "fuzz"};
     std::span<const std::byte> message;
     std::size_t bytes = 0;
     while (reader.next(message)) bytes += 2 + message.size();

@@ -17,7 +17,7 @@ namespace {
 using namespace millpond::feed;
 using Arbiter = LineArbiter<ItchDecoder>;
 
-/// Whatever the lines bring, the messages of a session are handed on in their order.
+/// Checks that the messages of a session are passed on in order, whatever the lines deliver.
 struct InOrder {
     void on(const Quote& quote) { see(quote.feed_sequence); }
     void on(const Trade& trade) { see(trade.feed_sequence); }
@@ -42,22 +42,22 @@ void require_account(const Arbiter& arbiter) {
         const auto& counters = arbiter.counters(line);
         came += counters.datagrams.read();
         became += counters.used.read() + counters.duplicates.read() + counters.late.read() + counters.others.read();
-        require(counters.filled.read() <= counters.used.read(), "what fills a hole is used");
+        require(counters.filled.read() <= counters.used.read(), "a datagram that fills a gap is used");
     }
     require(came == became, "every datagram is counted once");
 }
 
 }  // namespace
 
-/// Datagrams behind their little-endian u16 lengths. The first byte of each says where it comes from: line A, line B,
-/// the server, or, in place of it, that the first hole is given up; above that, how much time goes by.
+/// The input consists of datagrams, each after its little-endian u16 length. The first byte of each selects its source
+/// (line A, line B or the server) or gives up the first gap; its upper bits advance the time.
 MILLPOND_FUZZ_TARGET {
     constexpr std::size_t kHeld = 4;
-    constexpr std::size_t kLongest = 512;
+    constexpr std::size_t kMaxBytes = 512;
     InstrumentTable instruments{8};
     ItchDecoder decoder{instruments, {.order_books = {.books = 6, .orders = 16, .level_chunks = 6}}};
     Arbiter arbiter{{.held = kHeld,
-                     .most_bytes = kLongest,
+                     .max_bytes = kMaxBytes,
                      .from_first = !input.empty() && (input[0] & std::byte{1}) != std::byte{}}};
     InOrder handler;
     std::uint64_t now = 1;
@@ -70,25 +70,25 @@ MILLPOND_FUZZ_TARGET {
         const auto what = std::to_integer<unsigned>(piece[0]);
         now += what >> 2U;
         if (const auto line = what & 3U; line <= Arbiter::kAnswers) {
-            // A copy of exactly its size, so that a read outside is seen.
+            // A copy of exactly its size, so that a read outside is detected.
             const auto bytes = piece.subspan(1);
             const std::unique_ptr<std::byte[]> copy{new std::byte[bytes.size()]};
             std::copy(bytes.begin(), bytes.end(), copy.get());
-            arbiter.take(line, {copy.get(), bytes.size()}, {.receive_ticks = now}, target);
+            arbiter.receive(line, {copy.get(), bytes.size()}, {.receive_ticks = now}, target);
         } else if (arbiter.holding()) {
             arbiter.give_up(target);
         }
         require_account(arbiter);
         require(handler.is_kept, "messages are handed on in order");
-        require(arbiter.held() <= kHeld + Arbiter::kLines, "no more are held than there is room for");
-        if (!arbiter.holding()) continue;
-        const auto hole = arbiter.hole(target);
-        require(hole.session == decoder.session() && hole.first <= hole.last, "what waits, waits behind a hole");
-        require(arbiter.since() <= now, "a hole is known since a datagram came");
+        require(arbiter.held() <= kHeld + Arbiter::kLines, "no more are held than the capacity");
+        if (!arbiter.holding() || arbiter.joining(target)) continue;
+        const auto gap = arbiter.gap(target);
+        require(gap.session == decoder.session() && gap.first <= gap.last, "datagrams wait only after a gap");
+        require(arbiter.since() <= now, "a gap is not older than the newest datagram");
     }
     while (arbiter.holding()) arbiter.give_up(target);
     require_account(arbiter);
     require(
         decoder.sequence().counters().gaps.read() <= arbiter.given_up().read() + decoder.counters().malformed.read(),
-        "a gap is a hole that was given up, or behind what was not whole");
+        "the decoder sees a gap only if it was given up, or after an incomplete datagram");
 }

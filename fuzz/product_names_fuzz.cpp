@@ -9,6 +9,6 @@ MILLPOND_FUZZ_TARGET {
     const std::string_view text{reinterpret_cast<const char*>(input.data()), input.size()};
     try {
         (void)millpond::feed::ProductNames::parse(text);
-    } catch (const std::invalid_argument&) {  // the one way in which it may refuse
+    } catch (const std::invalid_argument&) {  // the only allowed refusal
     }
 }

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include <millpond/feed/quotes_decoder.hpp>
 
 #include "fuzz/fuzz_target.hpp"
@@ -5,6 +7,8 @@
 MILLPOND_FUZZ_TARGET {
     using namespace millpond::feed;
     InstrumentTable instruments{8};
-    QuotesDecoder decoder{instruments, {}};
-    fuzz_decoder(instruments, decoder, input);
+    for (const std::uint32_t depth : {0U, 3U}) {
+        QuotesDecoder decoder{instruments, {.depth = depth}};
+        fuzz_decoder(instruments, decoder, input);
+    }
 }

@@ -14,10 +14,9 @@
 
 namespace millpond::fix {
 
-/// Two sessions with a bad network between them: messages are dropped, sent twice, overtaken, cut into pieces and
-/// garbled; connections break and processes restart. All by the numbers that `choose` gives. What must hold all the
-/// time is looked at all the time: no order is delivered twice, none before its turn, and none is left out that the
-/// sender's store still had.
+/// Two sessions with a bad network between them: messages are dropped, duplicated, reordered, split and garbled,
+/// connections break and processes restart, as `choose` decides. Invariants are checked all the time: no order is
+/// delivered twice or early, and none is lost that the sender's store still had.
 template <class Choose>
 class SessionPair {
 public:
@@ -27,7 +26,7 @@ public:
         std::uint64_t resend_request_chunk{0};
         bool send_next_expected{false};
         bool may_lose_history{false};  ///< The stores are so small that orders are gap-filled.
-        unsigned calm{64};             ///< One message in so many suffers something.
+        unsigned calm{64};             ///< One in this many messages suffers a fault.
     };
 
     SessionPair(const Options& options, Choose choose)
@@ -38,7 +37,7 @@ public:
         for (auto& side : sides_) side.start();
     }
 
-    /// One event of the world: an order, bytes that arrive, time that passes, a fault.
+    /// One event: an order, arriving bytes, time, or a fault.
     void step(bool calm) {
         calm_ = calm;
         if (!connected_) connect();
@@ -51,13 +50,13 @@ public:
             sides_[1].receive();
         } else if (choose_() % 64 == 0) {
             break_off();
-            if (choose_() % 2 == 0) side.start();  // the process dies
+            if (choose_() % 2 == 0) side.start();  // the process restarts
         }
         if (sides_[0].idle() && sides_[1].idle() && choose_() % 4 == 0) pass_time();
         settle();
     }
 
-    /// Without faults and new orders until all that was sent has arrived. False when it does not end.
+    /// Continues without faults and new orders until everything sent has arrived. Returns false if it does not end.
     [[nodiscard]] bool finish() {
         calm_ = true;
         for (int round = 0; round < 100'000 && broken_.empty(); ++round) {
@@ -71,7 +70,7 @@ public:
         return false;
     }
 
-    /// The first promise that was broken; empty while all are kept.
+    /// The first broken promise; empty if there is none.
     [[nodiscard]] const std::string& broken() const noexcept { return broken_; }
     [[nodiscard]] std::uint64_t orders() const noexcept { return sides_[0].placed_ + sides_[1].placed_; }
     [[nodiscard]] std::uint64_t delivered() const noexcept { return sides_[0].delivered_ + sides_[1].delivered_; }
@@ -81,7 +80,7 @@ public:
 
 private:
     static constexpr std::int64_t kStartNs = 1'704'164'645'000'000'000;
-    static constexpr std::size_t kMostWaiting = 4096;
+    static constexpr std::size_t kMaxWaiting = 4096;
 
     class Side final : public SessionHandler {
     public:
@@ -116,7 +115,7 @@ private:
             auto message = std::move(incoming_.front());
             incoming_.pop_front();
             if (!pair_->connected_) return;
-            // A piece at a time, as a socket may give it.
+            // One piece at a time, like a socket.
             const auto cut = message.size() > 1 ? pair_->choose_() % message.size() : 0;
             for (const auto piece : {std::string_view{message}.substr(0, cut), std::string_view{message}.substr(cut)}) {
                 if (!pair_->connected_) return;
@@ -124,7 +123,7 @@ private:
                 const auto done =
                     session_->on_bytes(std::as_bytes(std::span{unread_.data(), unread_.size()}), pair_->now_);
                 unread_.erase(0, done);
-                if (unread_.size() > 2048) pair_->break_promise("what is not taken is bounded");
+                if (unread_.size() > 2048) pair_->break_promise("unread bytes are bounded");
             }
         }
         [[nodiscard]] bool idle() const noexcept { return incoming_.empty(); }
@@ -134,7 +133,7 @@ private:
             std::string message{bytes};
             if (sequence != 0) store_.mark_written(sequence);
             auto& to = other().incoming_;
-            if (to.size() >= kMostWaiting) return;  // the network's end
+            if (to.size() >= kMaxWaiting) return;  // the network drops it
             if (!pair_->calm_ && pair_->choose_() % pair_->options_.calm == 0) {
                 ++pair_->faults_;
                 switch (pair_->choose_() % 4) {
@@ -204,7 +203,7 @@ private:
             side.lowest_target_ = side.store_.next_target();
             side.lowest_sender_ = side.store_.next_sender();
             if (side.store_.next_target() > side.other().store_.next_sender()) {
-                break_promise("no number is taken that was not sent");
+                break_promise("every accepted number was sent");
             }
         }
     }

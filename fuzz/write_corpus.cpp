@@ -1,5 +1,5 @@
-// write_corpus FOLDER: writes seed inputs for the fuzz targets, one folder a target, from generated feeds. Each input
-// is a few datagrams, each behind its little-endian u16 length.
+// write_corpus FOLDER: writes seed inputs for the fuzz targets, one folder per target, from generated feeds. Each input
+// is a few datagrams, each after its little-endian u16 length.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +10,7 @@
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
 
 namespace {
 
@@ -77,8 +78,33 @@ void write_captures(const std::filesystem::path& folder) {
     write(folder, 5, capture(228, ipv4));
 }
 
-/// Datagrams of a feed as two lines bring them, each behind a byte that names its line: some are lost on one, some on
-/// both, of which a few come later from the server.
+/// Frames after a byte for their kind of link: datagrams before trailers of switches, a keyframe, a fragment, a tunnel.
+void write_links(const std::filesystem::path& folder) {
+    const std::string ethernet = "01005e000001000203040506";
+    const std::string ipv4 = "4500002000000000401100000a000001e0000001";
+    const std::string udp = "00010002000c0000aabbccdd";
+    const std::string keyframe =
+        "450000520000000040fd0000010203046f6f6f6f000000b3de1ada62163dea7c9d4098f50000000000000000000000003bd4bb34"
+        "0000000036645f8600000000000000000000000000000000037800250100";
+    int number = 0;
+    for (const auto& layers : {
+             ethernet + "0800" + ipv4 + udp + "0a56d03e002f5b0c9a4d2b9fa023f400",
+             ethernet + "0800" + ipv4 + udp + "d3d3d3d311111111800000615b0c9a4e075bcd1503000709" + "01020304",
+             ethernet + "810000640800" + keyframe,
+             ethernet + "0800" + keyframe,
+             ethernet + "88b545584b4601000000140277c42335be00000000659a8613330000000014dc9380000000659a861333",
+             ethernet + "0800" + "4500002000012001401100000a000001e0000001" + udp,
+             ethernet + "8847000641ff" + ipv4 + udp,
+         }) {
+        std::string input(1, '\0');
+        for (std::size_t i = 0; i + 1 < layers.size(); i += 2)
+            input += static_cast<char>(std::stoi(layers.substr(i, 2), nullptr, 16));
+        write(folder, number++, input);
+    }
+}
+
+/// Datagrams of a feed on two lines, each after a byte that names its line: some are lost on one, some on both, and a
+/// few of these come later from the server.
 void write_lines(const std::filesystem::path& folder, int number) {
     feed::GeneratedFeed generated{{.format = feed::WireFormat::itch,
                                    .market = {.seed = static_cast<std::uint64_t>(number) + 1, .instruments = 4},
@@ -101,6 +127,29 @@ void write_lines(const std::filesystem::path& folder, int number) {
     write(folder, number, input + lost);
 }
 
+/// `quotes` datagrams with levels, some of which are repeated.
+void write_ladders(const std::filesystem::path& folder, int number) {
+    feed::QuotesEncoder encoder{{.channel = 0, .session = 1, .depth = 3}};
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    const std::array<feed::QuotesEncoder::Level, 3> levels{{{3, 7, 1}, {2, 0, 0}, {1, 9, 2}}};
+    const feed::Quote quote{.bid_price = 3, .bid_size = 7};
+    std::string input;
+    for (int i = 0; i <= number; ++i) {
+        const bool all = (i + number) % 3 != 0;
+        const auto bids = all ? std::span{levels}.first(1) : std::span<const feed::QuotesEncoder::Level>{levels};
+        encoder.begin(buffer);
+        static_cast<void>(encoder.add_entry({.quote = i % 2 == 0 ? &quote : nullptr,
+                                             .bids = bids,
+                                             .all_levels = all,
+                                             .repeated = all && i % 3 == 0,
+                                             .begins_cycle = i % 6 == 0},
+                                            feed::Venue{"X"}, feed::Symbol{i % 2 == 0 ? "A" : "B"}));
+        append(input, encoder.finish(1));
+        if (i % 5 == 4) encoder.skip(1);
+    }
+    write(folder, number, input);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,8 +159,7 @@ int main(int argc, char** argv) {
     }
     const std::filesystem::path root{argv[1]};
     constexpr int kInputs = 16;
-    for (const auto format :
-         {feed::WireFormat::bbo28, feed::WireFormat::quotes, feed::WireFormat::miax_tom, feed::WireFormat::itch}) {
+    for (const auto format : feed::kWireFormats) {
         for (int number = 0; number < kInputs; ++number) {
             feed::GeneratedFeed generated{{.format = format,
                                            .market = {.seed = static_cast<std::uint64_t>(number) + 1, .instruments = 4},
@@ -125,8 +173,21 @@ int main(int argc, char** argv) {
         }
     }
     for (int number = 0; number < kInputs; ++number) write_lines(root / "line_arbiter", number);
+    for (int number = 0; number < kInputs; ++number) write_ladders(root / "quotes", kInputs + number);
     write_captures(root / "pcap");
+    write_links(root / "link");
     using namespace std::string_view_literals;
+    write(root / "book", 0,
+          "\0\0\0\0\0\0\0\0"sv
+          "\3\1\0\0\1\2\0\5"sv
+          "\5\0\1\1\1\2\2\5"sv
+          "\5\1\4\1\1\1\1\5"sv);
+    write(root / "soupbin", 0,
+          "\0\4+abc"
+          "\0\x1F"
+          "A    DAY001                  41"
+          "\0\4Sabc\0\1H\0\1S\0\1Z"sv);
+    write(root / "soupbin", 1, "\0\2JA\0\0"sv);
     write(root / "itch_file", 0, "\0\3abc\0\1d\0\0"sv);
     write(root / "product_names", 0, "# number, symbol\n1,AAPL\n2 MSFT\n");
     write(root / "fix_framing", 0, "8=FIX.4.4|9=5|35=0|10=163|8=FIX.4.49=5|8=FIXT.1.1|9=12|35=A|34=1|x=|10=000|");
@@ -134,7 +195,7 @@ int main(int argc, char** argv) {
     write(root / "fix_group", 0, "11=x|1=2|2=a|4=1|5=b|6=c|7=2|2=d|2=e|2=f|3=g|");
     write(root / "fix_session", 0,
           "D\x02|11=a|\nD\x04|11=b|\n1\x05|112=x|\n2\x06|7=1|16=0|\n4\x07|123=Y|36=12|\n5\x0c|\n");
-    // Numbers at the bounds of what a session takes, and at those of 64 bits.
+    // Numbers at the limits of a session, and of 64 bits.
     int seed = 1;
     for (const std::string number :
          {"9007199254740991", "9007199254740992", "9223372036854775807", "18446744073709551615"}) {

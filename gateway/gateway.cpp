@@ -7,10 +7,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millpond/core/moment.hpp>
 
-#include "gateway/settings/needs_restart.hpp"
+#include "service/settings/changed_keys.hpp"
+#include "service/settings/errors.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -21,11 +24,28 @@ std::set<std::string> ring_names(const Config& config) {
     return names;
 }
 
+void refuse_warnings(const Config& config) {
+    if (!config.strict) return;
+    settings::Errors errors;
+    for (const auto& text : warnings(config)) errors.add(text);
+    errors.throw_if_any();
+}
+
+/// The changes that a running gateway cannot make, each as a sentence.
+std::vector<std::string> changes_that_need_restart(const Config& now, const Config& next) {
+    using service::append_if_changed;
+    std::vector<std::string> changed;
+    settings::append_changed_keys(now, next, changed);
+    append_if_changed(next.rings == now.rings, "[[ring]]", changed);
+    append_if_changed(next.feeds == now.feeds, "[[feed]]", changed);
+    return changed;
+}
+
 }  // namespace
 
 Gateway::Gateway(const Config& config, service::Log& log)
     : log_(log),
-      config_(config),
+      config_((refuse_warnings(config), config)),
       receive_log_(log),
       page_([this] { return health(); }),
       sinks_({.rings = ring_names(config),
@@ -34,23 +54,25 @@ Gateway::Gateway(const Config& config, service::Log& log)
               .added = [this](const Consumer& sink) { page_.add(sink); },
               .removed = [this](const Consumer& sink) { forget(sink); }},
              log),
-      reloader_(config.admin_token, log) {
+      reload_page_(config.admin_token, reloader_, log) {
     sinks_.rescue(config.sinks);
     for (const auto& ring : config.rings) {
-        const auto say = [this](service::Severity severity, std::string_view cause, const std::string& text) {
+        const auto log_function = [this](service::Severity severity, std::string_view cause, const std::string& text) {
             log_.say(severity, cause, text);
         };
-        pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say));
+        pipelines_.push_back(std::make_unique<Pipeline>(ring, config, log_function));
         page_.add(*pipelines_.back());
     }
     sinks_.open(config.sinks);
-    monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), core::MomentClock{}.now());
+    monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), metrics_exposure(config),
+                                                 core::MomentClock{}.now());
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     for (const auto& pipeline : pipelines_) receive_log_.opened(*pipeline);
+    warn_of(config);
 }
 
 Gateway::~Gateway() {
-    reloader_.stop();  // the thread of the metrics may wait for it
+    reloader_.stop();  // the HTTP thread may wait for a reload
     for (const auto& pipeline : pipelines_) pipeline->stop();
     sinks_.stop();
     http_.reset();
@@ -67,8 +89,12 @@ void Gateway::watch() {
         pipeline->set_midnights(now.utc_ns);
         receive_log_.watch(*pipeline);
     }
-    monitor_->look(now);
-    log_.tell_suppressed();
+    monitor_->update(now);
+    log_.report_suppressed();
+}
+
+void Gateway::warn_of(const Config& config) {
+    for (const auto& text : warnings(config)) log_.warning("exposed " + text, "{}", text);
 }
 
 void Gateway::forget(const Consumer& sink) {
@@ -78,9 +104,13 @@ void Gateway::forget(const Consumer& sink) {
 
 Reloaded Gateway::reconfigure(const Config& next) {
     check_runnable(next);
-    Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
+    refuse_warnings(next);
+    Reloaded result{.done = {}, .refused = changes_that_need_restart(config_, next)};
+    service::Token admin_token{config_.admin_token};
     sinks_.replace(next.sinks, result);
+    if (reload_page_.renew(std::move(admin_token))) result.done.emplace_back("the admin token was read again");
     monitor_->set_sinks(sinks_.watched());
+    warn_of(next);
     for (const auto& text : result.done) log_.info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_.warning("reload " + text, "reload: {}", text);
     return result;
@@ -88,14 +118,13 @@ Reloaded Gateway::reconfigure(const Config& next) {
 
 void Gateway::serve_metrics(const net::SocketAddress& listen) {
     http::Acts acts;
-    if (reloader_.accepts_posts()) {
+    if (reload_page_.is_enabled()) {
         acts = [this](const http::Request& request, std::string_view authorization) {
-            return reloader_.act(request, authorization);
+            return reload_page_.act(request, authorization);
         };
     }
-    http_ = std::make_unique<http::Server>(
-        http::Server::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},
-        [this](const http::Request& request) { return page_.page(request); });
+    http_ = std::make_unique<http::Server>(http::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},
+                                           [this](const http::Request& request) { return page_.page(request); });
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 
@@ -105,16 +134,15 @@ void Gateway::read_totals(Totals& totals) const {
     for (const auto& pipeline : pipelines_) {
         pipeline->publisher().latencies().wire.read(wire);
         totals.wire.merge(wire);
-        pipeline->for_each_feed([&](const auto& line) {
-            line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+        pipeline->for_each_feed([&](const auto& feed) {
+            feed.for_each_line([&](std::string_view, const Line& receiver) {
                 totals.datagrams += receiver.counters().datagrams.read();
                 totals.kernel_drops += receiver.counters().kernel_drops.read();
             });
-            totals.quotes += line.counters().quotes.read();
-            totals.malformed += line.counters().malformed.read();
-            line.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-                if (name == "sequence_missing") totals.missing += tally.read();
-            });
+            totals.quotes += feed.counters().quotes.read();
+            const auto health = feed.health();
+            totals.malformed += health.malformed;
+            totals.missing += health.missing;
         });
     }
 }

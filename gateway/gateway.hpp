@@ -14,6 +14,7 @@
 #include "gateway/receive/receive_log.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sink_set.hpp"
+#include "service/http/reload_page.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
 #include "service/reloader.hpp"
@@ -30,7 +31,7 @@ struct Totals {
     metrics::HistogramSnapshot wire;
 };
 
-/// A whole gateway: receive threads with their rings, sinks, metrics. Construction opens everything, start lets it run.
+/// A gateway: receive threads with their rings, sinks and metrics. The constructor opens everything, start() runs it.
 ///
 /// Threads: one, which calls watch a few times a second; reconfigure on one other.
 class Gateway {
@@ -47,26 +48,29 @@ public:
     /// Logs notices of receive threads, sets the date at each exchange, and checks the health of everything.
     void watch();
 
-    /// Replaces the sinks as SinkSet::replace says. The rings and the receive threads are not touched; changes in
-    /// `next` that need a restart are refused. Throws ConfigError, with nothing changed, for secrets and certificates
-    /// that cannot be read, and for a configuration that cannot run.
+    /// Replaces the sinks (SinkSet::replace), without touching rings and receive threads. Refuses changes in `next`
+    /// that need a restart. Throws ConfigError, with nothing changed, for secrets and certificates that cannot be read,
+    /// and for a configuration that cannot run.
     Reloaded reconfigure(const Config& next);
     [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
+    [[nodiscard]] http::ReloadPage& reload_page() noexcept { return reload_page_; }
 
     void read_totals(Totals& totals) const;
-    /// /metrics, /health and /api/health; on any thread.
+    /// Serves /metrics, /health and /api/health; on any thread.
     [[nodiscard]] http::Page page(const http::Request& request) const { return page_.page(request); }
-    /// As of the last watch(); on any thread.
+    /// State at the last watch(); on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& sinks() const noexcept { return sinks_.consumers(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
-    /// Address of the first sink of this kind, and of the metrics; empty if there is none.
+    /// Address of the first sink of this kind; empty if there is none.
     [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const { return sinks_.address_of(kind); }
     [[nodiscard]] net::SocketAddress metrics_address() const;
 
 private:
     void serve_metrics(const net::SocketAddress& listen);
-    /// A sink is removed: neither health nor metrics use it any more.
+    /// Logs the listeners that admit other machines without authentication or TLS.
+    void warn_of(const Config& config);
+    /// Removes a sink from health and metrics.
     void forget(const Consumer& sink);
 
     service::Log& log_;
@@ -77,6 +81,7 @@ private:
     SinkSet sinks_;
     std::unique_ptr<health::Monitor> monitor_;
     service::Reloader reloader_;
+    http::ReloadPage reload_page_;
     std::unique_ptr<http::Server> http_;
 };
 

@@ -62,27 +62,27 @@ void MetricsPage::add(const Pipeline& pipeline) {
         count("write_errors", "Writes, opens and renames that failed; they are retried.",
               capture->counters().write_errors);
     }
-    pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
+    pipeline.for_each_feed([&](const auto& feed) { add_feed(feed); });
 }
 
-void MetricsPage::add_feed(const Feed& line) {
+void MetricsPage::add_feed(const Feed& feed) {
     const auto list_with = [&](const metrics::Labels& labels) {
         return [this, labels](std::string_view name, std::string_view help, const core::Tally& tally) {
-            const bool is_gauge = name.ends_with("_live");
+            const bool is_gauge = name.ends_with("_live") || name.ends_with("_incomplete");
             metrics::MetricName full{fmt::format("millpond_feed_{}{}", name, is_gauge ? "" : "_total"),
                                      std::string{help}, labels};
             listed_.push_back(is_gauge ? registry_.add_gauge(std::move(full), tally)
                                        : registry_.add_counter(std::move(full), tally));
         };
     };
-    const auto& name = line.config().name;
-    const bool several = !line.config().line_b.empty();
+    const auto& name = feed.config().name;
+    const bool several = !feed.config().line_b.empty();
     const auto labels_of = [&](std::string_view which) {
         metrics::Labels labels{{"feed", name}};
         if (several) labels.emplace_back("line", which);
         return labels;
     };
-    line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
+    feed.for_each_line([&](std::string_view which, const Line& receiver) {
         const auto list = list_with(labels_of(which));
         const auto& counts = receiver.counters();
         list("packets", "Datagrams received.", counts.datagrams);
@@ -92,8 +92,9 @@ void MetricsPage::add_feed(const Feed& line) {
         list("checksum_errors", "Datagrams dropped for a wrong IP or UDP checksum (af_xdp).", counts.checksum_errors);
         list("other_vlan", "Frames for the feed on another VLAN, left to the kernel (af_xdp).", counts.other_vlan);
         list("receive_errors", "Receive calls that failed.", counts.errors);
+        list("rejoins", "Times that the socket was bound to an interface that was made again.", counts.rejoins);
     });
-    line.for_each_arbitrated(
+    feed.for_each_arbitrated(
         [&](std::string_view which, const feed::LineCounters& counters, const feed::SequenceCounters& sequence) {
             const auto list = list_with(labels_of(which));
             counters.visit(list);
@@ -102,16 +103,20 @@ void MetricsPage::add_feed(const Feed& line) {
             });
         });
     const auto list = list_with({{"feed", name}});
-    listed_.push_back(registry_.add_gauge(
-        {"millpond_feed_quotes_incomplete", "Quotes that are incomplete because of a gap.", {{"feed", name}}},
-        [this, name] {
+    const auto list_state = [&](const char* of, const char* help, auto value) {
+        listed_.push_back(registry_.add_gauge({of, help, {{"feed", name}}}, [this, name, value] {
             const auto state = health_();
-            const auto feed = std::find_if(state->feeds.begin(), state->feeds.end(),
-                                           [&](const auto& known) { return known.name == name; });
-            return feed == state->feeds.end() ? 0.0 : static_cast<double>(feed->instruments_incomplete);
+            const auto found = std::find_if(state->feeds.begin(), state->feeds.end(),
+                                            [&](const auto& known) { return known.name == name; });
+            return found == state->feeds.end() ? 0.0 : value(*found);
         }));
-    line.visit_line_counters(list);
-    line.visit_counters(list);
+    };
+    list_state("millpond_feed_quotes_incomplete", "Quotes that are incomplete because of a gap.",
+               [](const health::FeedState& state) { return static_cast<double>(state.instruments_incomplete); });
+    list_state("millpond_feed_waiting_seconds", "For how long messages have been waiting behind a gap.",
+               [](const health::FeedState& state) { return static_cast<double>(state.waits_ns) / 1e9; });
+    feed.visit_line_counters(list);
+    feed.visit_counters(list);
 }
 
 void MetricsPage::remove(const Consumer& sink) { of_sinks_.erase(&sink); }
@@ -123,11 +128,11 @@ void MetricsPage::add(const Consumer& sink) {
         std::uint64_t page{0};
         Account account;
     };
-    // One account for all metrics of a page, so that they add up.
-    const auto value_of = [this, &sink, taken = std::make_shared<OfPage>()](std::uint64_t Account::* member) {
-        return [this, &sink, taken, member] {
-            if (std::exchange(taken->page, pages_) != pages_) taken->account = sink.account();
-            return static_cast<double>(taken->account.*member);
+    // Reads the account once for all metrics of a page, so that they add up.
+    const auto value_of = [this, &sink, cached = std::make_shared<OfPage>()](std::uint64_t Account::* member) {
+        return [this, &sink, cached, member] {
+            if (std::exchange(cached->page, pages_) != pages_) cached->account = sink.account();
+            return static_cast<double>(cached->account.*member);
         };
     };
     const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
@@ -138,7 +143,8 @@ void MetricsPage::add(const Consumer& sink) {
     list("delivered", "Events passed on.", &Account::delivered);
     list("filtered", "Events that the sink does not pass on by design.", &Account::filtered);
     list("conflated", "Quotes replaced by newer ones before they were passed on.", &Account::conflated);
-    list("missed", "Events overwritten before the sink read them.", &Account::missed);
+    list("missed", "Events lost: overwritten before the sink read them, or refused by its receiver.", &Account::missed);
+    list("refused", "Of the missed events, those that the sink's receiver refused.", &Account::refused);
     list("snapshot", "Quotes of the board passed on when the sink joined.", &Account::snapshot);
     listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events waiting to be passed on.", labels},
                                          value_of(&Account::queued)));

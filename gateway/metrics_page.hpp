@@ -30,17 +30,17 @@ public:
 
     void add(const Pipeline& pipeline);
     void add(const Consumer& sink);
-    /// Its metrics are read no more when this returns.
+    /// Removes the sink's metrics; they are not read after this returns.
     void remove(const Consumer& sink);
 
     [[nodiscard]] http::Page page(const http::Request& request) const;
 
 private:
-    void add_feed(const Feed& line);
+    void add_feed(const Feed& feed);
 
     Health health_;
-    mutable std::mutex writing_;      // the /metrics page
-    mutable std::uint64_t pages_{0};  // of /metrics, so far
+    mutable std::mutex writing_;      // protects the /metrics page
+    mutable std::uint64_t pages_{0};  // number of /metrics pages served
     metrics::Registry registry_;
     std::vector<metrics::Registration> listed_;
     std::map<const Consumer*, std::vector<metrics::Registration>> of_sinks_;

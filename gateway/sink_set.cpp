@@ -16,14 +16,13 @@
 #include <millpond/core/moment.hpp>
 
 #include "gateway/settings/value.hpp"
+#include "service/file_hashes.hpp"
 #include "service/out_of_memory.hpp"
 
 namespace millpond::gateway {
 namespace {
 
-bool contains(const std::vector<SinkConfig>& sinks, const SinkConfig& one) {
-    return std::ranges::find(sinks, one) != sinks.end();
-}
+bool contains(const auto& list, const auto& one) { return std::ranges::find(list, one) != list.end(); }
 
 }  // namespace
 
@@ -31,9 +30,9 @@ SinkSet::SinkSet(Options options, service::Log& log) : options_(std::move(option
 
 SinkHost SinkSet::host_of(const std::string& sink) {
     auto& error = errors_[sink];
-    return {.say =
+    return {.log =
                 [this, &error](service::Severity severity, std::string_view cause, const std::string& text) {
-                    if (severity >= service::Severity::warning) error.say(text, core::MomentClock{}.now());
+                    if (severity >= service::Severity::warning) error.set(text, core::MomentClock{}.now());
                     log_.say(severity, cause, text);
                 },
             .file_mode = options_.file_mode,
@@ -59,7 +58,8 @@ void SinkSet::rescue(const std::vector<SinkConfig>& sinks) {
 
 void SinkSet::open(const std::vector<SinkConfig>& sinks) {
     std::vector<Candidate> all;
-    for (const auto& sink : sinks) all.push_back({sink, sink.prepare()});
+    service::FileHashes hashes;
+    for (const auto& sink : sinks) all.push_back({sink, hashes.of(sink.files_read()), sink.prepare()});
     for (auto& sink : all) {
         service::need_memory(fmt::format("sink '{}'", sink.config.name()), [&] {
             sink.prepared->open(host_of(sink.config.name()));
@@ -72,7 +72,7 @@ void SinkSet::adopt(Candidate& sink) {
     auto host = host_of(sink.config.name());
     host.replaced = sink.replaced;
     consumers_.push_back(sink.prepared->join(host));
-    configs_.push_back(sink.config);
+    setups_.push_back({sink.config, sink.files});
     if (options_.added) options_.added(*consumers_.back());
 }
 
@@ -85,9 +85,9 @@ void SinkSet::stop() {
     for (const auto& consumer : consumers_) log_account(*consumer);
 }
 
-void SinkSet::log_account(const Consumer& sink, bool goes_on) {
+void SinkSet::log_account(const Consumer& sink, bool replaced) {
     const auto account = sink.account();
-    const bool left = account.queued != 0 && !goes_on;
+    const bool left = account.queued != 0 && !replaced;
     log_.say(
         left ? service::Severity::warning : service::Severity::info, sink.name() + ".end",
         fmt::format("sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}{}",
@@ -97,8 +97,12 @@ void SinkSet::log_account(const Consumer& sink, bool goes_on) {
 
 std::vector<health::WatchedSink> SinkSet::watched() const {
     std::vector<health::WatchedSink> all;
-    for (const auto& consumer : consumers_) {
-        all.push_back({.thread = consumer.get(), .error = &errors_.at(consumer->name()), .holds = consumer->holds()});
+    for (std::size_t i = 0; i < consumers_.size(); ++i) {
+        const auto& consumer = consumers_[i];
+        all.push_back({.thread = consumer.get(),
+                       .error = &errors_.at(consumer->name()),
+                       .holds = consumer->holds(),
+                       .exposed = setups_[i].config.exposure()});
     }
     return all;
 }
@@ -113,23 +117,25 @@ net::SocketAddress SinkSet::address_of(std::string_view kind) const {
 SinkSet::Closed SinkSet::close(std::size_t place, bool followed) {
     const auto at = static_cast<std::ptrdiff_t>(place);
     const auto closing = std::move(consumers_[place]);
-    auto config = std::move(configs_[place]);
+    auto config = std::move(setups_[place].config);
     consumers_.erase(consumers_.begin() + at);
-    configs_.erase(configs_.begin() + at);
+    setups_.erase(setups_.begin() + at);
     if (options_.removed) options_.removed(*closing);
+    closing->note_reload();
     closing->stop();
     auto stopped = closing->stopped_at();
     log_account(*closing, followed && stopped);
     return {.config = std::move(config), .stopped = std::move(stopped)};
 }
 
-std::set<std::string> SinkSet::gone(const std::vector<SinkConfig>& next, const std::set<std::string>& kept) const {
+std::set<std::string> SinkSet::gone(const std::vector<Setup>& next, const std::set<std::string>& kept) const {
     std::set<std::string> gone;
-    for (const auto& config : configs_) {
-        if (!kept.contains(config.name()) && !contains(next, config)) gone.insert(config.name());
+    for (const auto& setup : setups_) {
+        const auto name = setup.config.name();
+        if (!kept.contains(name) && !contains(next, setup)) gone.insert(name);
     }
-    // A sink that follows another is listed after it: one pass is enough.
-    for (const auto& config : configs_) {
+    // Sinks that follow another are listed after it, so one pass is enough.
+    for (const auto& [config, files] : setups_) {
         if (gone.contains(config.follows())) gone.insert(config.name());
     }
     return gone;
@@ -137,7 +143,7 @@ std::set<std::string> SinkSet::gone(const std::vector<SinkConfig>& next, const s
 
 bool SinkSet::waits(const SinkConfig& sink, const std::set<std::string>& gone) const {
     const auto wanted = sink.outputs();
-    for (const auto& config : configs_) {
+    for (const auto& [config, files] : setups_) {
         if (!gone.contains(config.name())) continue;
         for (const auto& held : config.outputs()) {
             if (held.claim.empty()) continue;
@@ -152,7 +158,7 @@ void SinkSet::refuse(const SinkConfig& sink, std::string_view why, Reloaded& res
                                          runs(sink.name()) ? "keeps its old settings" : "was not added", why));
 }
 
-std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
+std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const std::vector<Setup>& next,
                                           Reloaded& result) {
     std::set<std::string> kept;
     const auto attempt = [&](std::size_t place, auto&& step) {
@@ -175,7 +181,7 @@ std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const 
         sink.prepared->check();
     };
     for (std::size_t i = 0; i < wanted.size();) i += attempt(i, check) ? 1U : 0U;
-    // A refused sink keeps its predecessor, whose output another sink may wait for: until nothing changes any more.
+    // Repeats until nothing changes: a refused sink keeps its predecessor, whose output another sink may wait for.
     for (bool changes = true; changes;) {
         changes = false;
         const auto going = gone(next, kept);
@@ -209,31 +215,37 @@ std::optional<std::string> SinkSet::run(Candidate& sink) {
 }
 
 void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
+    std::vector<Setup> setups;
     std::vector<Candidate> wanted;
     std::vector<Candidate> unchanged;
+    service::FileHashes hashes;
     for (const auto& sink : next) {
-        (contains(configs_, sink) ? unchanged : wanted)
-            .push_back({sink, sink.prepare()});  // throws: nothing is changed
+        // Files are hashed before they are read, so that the next reload detects a change in between.
+        const auto& setup = setups.emplace_back(sink, hashes.of(sink.files_read()));
+        (contains(setups_, setup) ? unchanged : wanted)
+            .push_back({sink, setup.files, sink.prepare()});  // throws before anything is changed
     }
-    const auto kept = open_early(wanted, next, result);
-    const auto going = gone(next, kept);
+    const auto kept = open_early(wanted, setups, result);
+    const auto going = gone(setups, kept);
     const auto is_named = [](const auto& name) {
         return [&name](const auto& one) { return one.config.name() == name; };
     };
-    // Sinks that only follow another one open again as they were.
-    for (const auto& config : configs_) {
+    // Sinks that only follow a changed one are opened again with unchanged settings.
+    for (const auto& [config, files] : setups_) {
         const auto name = config.name();
         if (!going.contains(name) || std::ranges::any_of(wanted, is_named(name))) continue;
         const auto same = std::ranges::find_if(unchanged, is_named(name));
         if (same != unchanged.end()) wanted.push_back(std::move(*same));
-        if (kept.contains(name)) wanted.push_back({config, config.prepare()});
+        if (kept.contains(name)) wanted.push_back({config, files, config.prepare()});
     }
     std::ranges::stable_partition(wanted, [](const Candidate& sink) { return sink.config.follows().empty(); });
     std::vector<Closed> closed;
     for (std::size_t i = consumers_.size(); i-- != 0;) {
         const auto closing = consumers_[i]->name();
         if (!going.contains(closing)) continue;
-        result.done.push_back(fmt::format("sink '{}' is closed", closing));
+        const bool only_files = !contains(setups, setups_[i]) && contains(next, setups_[i].config);
+        result.done.push_back(
+            fmt::format("sink '{}' is closed{}", closing, only_files ? ": a secret or certificate has changed" : ""));
         closed.push_back(close(i, std::ranges::any_of(wanted, is_named(closing))));
     }
     for (auto& sink : wanted) {
@@ -249,7 +261,11 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
         bool restored = false;
         if (old != closed.end() && !(old->config == sink.config)) {
             try {
-                Candidate former{.config = old->config, .prepared = old->config.prepare(), .replaced = old->stopped};
+                service::FileHashes again;
+                Candidate former{.config = old->config,
+                                 .files = again.of(old->config.files_read()),
+                                 .prepared = old->config.prepare(),
+                                 .replaced = old->stopped};
                 restored = !run(former);
             } catch (const std::exception&) {
                 restored = false;  // a secret has disappeared since it was first opened

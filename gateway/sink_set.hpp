@@ -11,11 +11,11 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/health/last_error.hpp"
 #include "gateway/health/monitor.hpp"
 #include "gateway/sinks/consumer.hpp"
 #include "gateway/sinks/kind.hpp"
 #include "service/http/page.hpp"
+#include "service/last_error.hpp"
 #include "service/log.hpp"
 #include "service/reloader.hpp"
 
@@ -29,28 +29,28 @@ using service::Reloaded;
 class SinkSet {
 public:
     struct Options {
-        std::set<std::string> rings;  ///< That run.
-        mode_t file_mode{};           ///< Of files that sinks create.
-        http::Pages pages;            ///< For sinks that serve the gateway's pages.
-        /// A sink was added, not yet started, or is being removed, still open.
+        std::set<std::string> rings;  ///< Names of the running rings.
+        mode_t file_mode{};           ///< Permissions of files that sinks create.
+        http::Pages pages;            ///< The gateway's pages, for sinks that serve them.
+        /// Callbacks: `added` is called before a sink starts, `removed` before it stops.
         std::function<void(const Consumer&)> added{};
         std::function<void(const Consumer&)> removed{};
     };
 
     SinkSet(Options options, service::Log& log);
 
-    /// Lets each sink read the events that a dead gateway left in its ring; before the rings are opened.
+    /// Passes events that a dead gateway left in a ring to the sinks; call it before the rings are opened.
     void rescue(const std::vector<SinkConfig>& sinks);
-    /// Opens all of them. Throws for the first that cannot be opened.
+    /// Opens the sinks. Throws for the first one that cannot be opened.
     void open(const std::vector<SinkConfig>& sinks);
     void start();
-    /// Stops all of them, and logs their accounts.
+    /// Stops the sinks and logs their accounts.
     void stop();
 
-    /// Closes the sinks that `next` does not have, and opens those that are new or changed. Each takes what it needs
-    /// before anything is closed, except for an output that its predecessor holds; a sink that cannot is refused, and
-    /// the running sink of its name continues. Throws ConfigError, with nothing changed, for a secret or certificate
-    /// that cannot be read. Sinks that follow a changed sink close and open with it.
+    /// Closes the sinks that `next` does not have, and opens new sinks and those with a changed setting, secret or
+    /// certificate. Each opens before anything is closed, except for an output that its predecessor holds. A sink that
+    /// cannot be opened is refused, and the running sink of its name continues. Sinks that follow a changed sink close
+    /// and open with it. Throws ConfigError, with nothing changed, for a secret or certificate that cannot be read.
     void replace(const std::vector<SinkConfig>& next, Reloaded& result);
 
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& consumers() const noexcept { return consumers_; }
@@ -59,6 +59,12 @@ public:
     [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const;
 
 private:
+    /// A sink's settings, and the hashes of the files that it read.
+    struct Setup {
+        SinkConfig config;
+        std::string files;  ///< Result of FileHashes::of for these files.
+        friend bool operator==(const Setup&, const Setup&) = default;
+    };
     /// A sink that a reload has closed.
     struct Closed {
         SinkConfig config;
@@ -67,36 +73,35 @@ private:
     /// A sink that a reload will open.
     struct Candidate {
         SinkConfig config;
+        std::string files;
         std::unique_ptr<PreparedSink> prepared;
         bool opened{false};
-        std::optional<RingPlace> replaced{};  ///< Where its predecessor has stopped.
+        std::optional<RingPlace> replaced{};  ///< Position at which its predecessor stopped.
     };
 
     [[nodiscard]] SinkHost host_of(const std::string& sink);
     [[nodiscard]] JournalSource journal(const std::string& name) const;
     [[nodiscard]] bool runs(std::string_view name) const;
-    /// Joins it and adds it; does not start it.
+    /// Joins the ring and adds the sink, without starting it.
     void adopt(Candidate& sink);
-    /// followed: whether another sink takes its place.
+    /// Closes a sink. followed: whether another sink replaces it.
     Closed close(std::size_t place, bool followed);
-    /// goes_on: whether another sink passes on the remaining events.
-    void log_account(const Consumer& sink, bool goes_on = false);
-    /// Names of running sinks that a reload closes. kept: those whose new settings are refused.
-    [[nodiscard]] std::set<std::string> gone(const std::vector<SinkConfig>& next,
-                                             const std::set<std::string>& kept) const;
-    /// Whether a sink that closes holds an output of this one.
+    /// Logs a sink's account. replaced: whether another sink passes on the remaining events.
+    void log_account(const Consumer& sink, bool replaced = false);
+    /// Names of running sinks that a reload closes. kept: names of sinks whose new settings are refused.
+    [[nodiscard]] std::set<std::string> gone(const std::vector<Setup>& next, const std::set<std::string>& kept) const;
+    /// Whether a sink that is about to close holds an output of this one.
     [[nodiscard]] bool waits(const SinkConfig& sink, const std::set<std::string>& gone) const;
-    /// Opens sinks that can be opened while the old ones run; erases refused ones and returns their names.
-    std::set<std::string> open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
-                                     Reloaded& result);
+    /// Opens sinks that can be opened while the old ones run. Erases refused sinks and returns their names.
+    std::set<std::string> open_early(std::vector<Candidate>& wanted, const std::vector<Setup>& next, Reloaded& result);
     void refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const;
-    /// Opens, joins and starts it. Returns the error if that fails, with everything closed.
+    /// Opens, joins and starts a sink. Returns the error if that fails, with everything closed.
     [[nodiscard]] std::optional<std::string> run(Candidate& sink);
 
     Options options_;
     service::Log& log_;
-    std::map<std::string, health::LastError> errors_;
-    std::vector<SinkConfig> configs_;  // of consumers_, place by place
+    std::map<std::string, service::LastError> errors_;
+    std::vector<Setup> setups_;  // parallel to consumers_
     std::vector<std::unique_ptr<Consumer>> consumers_;
 };
 

@@ -1,4 +1,4 @@
-"""What a wheel must do on any machine: import, refuse a missing ring by name, and read compressed files and golden ones.
+"""Tests a wheel on any machine: it imports, refuses a missing ring by name, and reads compressed files and golden ones.
 
 check_wheel.py FOLDER [GOLDEN]: writes its files there; GOLDEN: a folder with some of those in tests/golden.
 """
@@ -33,11 +33,11 @@ print("imported on", sys.implementation._multiarch, millpond.scan(path).report)
 if len(sys.argv) > 2:
     golden = Path(sys.argv[2])
     name = f"wheel-{os.getpid()}"
-    shutil.copy(golden / "ring_v1_board_v2", f"/dev/shm/millpond.{name}")
+    shutil.copy(golden / "ring_v1_board_v3", f"/dev/shm/millpond.{name}")
     try:
         assert "AAPL" in millpond.Ring(name).symbols.tolist()
     finally:
         os.unlink(f"/dev/shm/millpond.{name}")
     warnings.simplefilter("ignore", millpond.MillpondWarning)
-    assert len(millpond.scan(golden / "journal_v3.mpj.gz").to_numpy()) == 131
+    assert len(millpond.scan(golden / "journal_v4.mpj.gz").to_numpy()) == 131
     print("golden files are read")

@@ -4,11 +4,10 @@
 
 namespace millpond::service {
 
-/// What this program was built from.
+/// Version and commit of this program.
 struct BuildInfo {
     std::string_view version;
-    std::string_view
-        commit;  ///< Abbreviated hash, with "-dirty" behind it where files differed; "unknown" without git.
+    std::string_view commit;  ///< Abbreviated hash, followed by "-dirty" if files differed; "unknown" without git.
 };
 
 [[nodiscard]] BuildInfo build_info() noexcept;

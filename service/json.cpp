@@ -9,7 +9,9 @@
 namespace millpond::service {
 namespace {
 
-/// "* Line 1, Column 5\n  Missing ',' ...\n" and what follows is "line 1, column 5: Missing ',' ...".
+/// Formats the first error: "* Line 1, Column 5
+///   Missing ',' ...
+/// " becomes "line 1, column 5: Missing ',' ...".
 std::string first_of(const std::string& errors) {
     const auto line = errors.find("Line ");
     const auto comma = errors.find(", Column ");

@@ -7,18 +7,18 @@
 
 namespace millpond::service {
 
-/// What is wrong with a text in JSON: "line 1, column 5: ...", or which member is not there.
+/// An error in a JSON text ("line 1, column 5: ..."), or a missing member.
 class JsonError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The object or list that the text is, and nothing behind it (RFC 8259; no key twice, no comments; a number may begin
-/// with zeros). Throws JsonError, also where it is nested more than `deepest` levels deep. A value's own readers, such
-/// as asDouble, throw Json::Exception where it is of another type.
+/// Parses an object or a list (RFC 8259 without duplicate keys and comments; a number may begin with zeros). Throws
+/// JsonError, also for trailing bytes and for more than `deepest` levels. The readers of a value, such as asDouble,
+/// throw Json::Exception if it has another type.
 [[nodiscard]] Json::Value parse_json(std::string_view text, int deepest = 64);
 
-/// A member of an object. Throws JsonError where the object has none of that name, or is no object.
+/// Returns a member of an object. Throws JsonError if there is no such member, or if `object` is not an object.
 [[nodiscard]] const Json::Value& member(const Json::Value& object, std::string_view key);
 
 }  // namespace millpond::service

@@ -28,7 +28,7 @@ namespace millpond::service {
 namespace {
 
 constexpr std::string_view kTextPattern = "%Y-%m-%dT%H:%M:%S.%fZ %l %v";
-/// On a terminal: takes the place of a status line that is there.
+/// Replaces a status line on a terminal.
 constexpr std::string_view kEraseLine = "\r\033[K";
 
 spdlog::level::level_enum level_of(Severity severity) {
@@ -93,14 +93,16 @@ std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chron
                                               std::string_view text) {
     const auto found = causes_.find(cause);
     if (found == causes_.end()) {
-        causes_.emplace(cause, Cause{now, 0});
+        causes_.emplace(cause, Cause{now, 0, severity, std::string{text}, now});
         return 0;
     }
     auto& known = found->second;
-    if (now - known.admitted < kSpan) {
+    known.repeats = severity == Severity::error && text == known.newest && now - known.newest_at < kRepeatGap;
+    known.severity = severity;
+    known.newest = text;
+    known.newest_at = now;
+    if (now - known.admitted < (known.repeats ? kRepeatSpan : kSpan)) {
         ++known.suppressed;
-        known.severity = severity;
-        known.newest = text;
         return std::nullopt;
     }
     known.admitted = now;
@@ -109,12 +111,12 @@ std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chron
 
 std::vector<RateLimit::Left> RateLimit::leftovers(std::chrono::nanoseconds now) {
     std::vector<Left> result;
-    std::erase_if(causes_, [&](auto& entry) {
-        auto& known = entry.second;
-        if (now - known.admitted < kSpan) return false;
-        if (known.suppressed != 0) result.push_back({known.severity, std::move(known.newest), known.suppressed});
-        return true;
-    });
+    for (auto& [cause, known] : causes_) {
+        const auto due = known.repeats ? known.newest_at + kRepeatGap : known.admitted + kSpan;
+        if (known.suppressed == 0 || now < due) continue;
+        result.push_back({known.severity, known.newest, std::exchange(known.suppressed, 0)});
+    }
+    std::erase_if(causes_, [&](const auto& entry) { return now - entry.second.newest_at >= kRepeatGap; });
     return result;
 }
 
@@ -139,7 +141,7 @@ void Log::say(Severity severity, std::string_view cause, const std::string& text
     }
 }
 
-void Log::tell_suppressed() {
+void Log::report_suppressed() {
     const std::lock_guard lock{mutex_};
     for (const auto& left : limit_.leftovers(std::chrono::nanoseconds{core::monotonic_nanos()})) {
         if (left.suppressed == 1) {

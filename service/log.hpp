@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service/say.hpp"
+#include "service/log_function.hpp"
 
 namespace spdlog {
 class logger;
@@ -23,43 +23,49 @@ namespace millpond::service {
 
 enum class LogFormat : std::uint8_t { text, json };
 
-/// Lets one message a second and cause through and counts the others.
+/// Admits one message per second and cause, and counts the others. An error that repeats the one before within two
+/// seconds, such as that of a full disk, is admitted once a minute.
 ///
 /// Threads: one at a time.
 class RateLimit {
 public:
     struct Left {
         Severity severity;
-        std::string newest;  ///< The text of the newest of those suppressed.
+        std::string newest;  ///< Text of the newest suppressed message.
         std::uint64_t suppressed;
     };
 
-    /// The number of messages of this cause suppressed since the last one let through; empty when this one is
-    /// suppressed too.
+    /// Returns the number of messages of this cause that were suppressed since the last admitted one; nullopt if this
+    /// one is suppressed too.
     [[nodiscard]] std::optional<std::uint64_t> admit(std::string_view cause, std::chrono::nanoseconds now,
                                                      Severity severity = Severity::info, std::string_view text = {});
 
-    /// Causes whose second is over with messages suppressed, each given once. Forgets quiet causes.
+    /// Returns each cause whose second is over with suppressed messages, once; not while an error repeats. Forgets
+    /// quiet causes.
     [[nodiscard]] std::vector<Left> leftovers(std::chrono::nanoseconds now);
 
 private:
     static constexpr std::chrono::nanoseconds kSpan = std::chrono::seconds{1};
+    static constexpr std::chrono::nanoseconds kRepeatGap = std::chrono::seconds{2};  // more than a retry each second
+    static constexpr std::chrono::nanoseconds kRepeatSpan = std::chrono::minutes{1};
     struct Cause {
         std::chrono::nanoseconds admitted;
         std::uint64_t suppressed;
-        Severity severity{Severity::info};
-        std::string newest{};
+        Severity severity;
+        std::string newest;
+        std::chrono::nanoseconds newest_at;
+        bool repeats{false};
     };
     std::map<std::string, Cause, std::less<>> causes_;
 };
 
-/// The gateway's log, on standard error: one line of text or one JSON object a message, at most one a second and cause.
-/// No thread on the path of a quote writes to it.
+/// The daemon's log, on standard error: one line of text or one JSON object per message, as RateLimit admits them.
+/// Receive threads do not write to it.
 ///
 /// Threads: any.
 class Log {
 public:
-    /// Where lines go; for tests. Called under a lock.
+    /// Receives each line, in tests. Called under a lock.
     using Out = std::function<void(const std::string& line)>;
 
     Log(Severity least, LogFormat format);
@@ -80,8 +86,8 @@ public:
         say(Severity::warning, cause, fmt::format(format, std::forward<Args>(args)...));
     }
 
-    /// Tells what has been suppressed and is over; to be called about once a second, and at the end.
-    void tell_suppressed();
+    /// Logs the suppressed messages whose second is over. Call it about once a second, and at the end.
+    void report_suppressed();
 
 private:
     std::mutex mutex_;

@@ -7,14 +7,14 @@
 
 namespace millpond::service {
 
-/// Memory was short; the text says for what.
+/// Memory could not be allocated; the text names its purpose.
 class OutOfMemory : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// What `make` returns. Where memory is short for it, throws OutOfMemory whose text begins with `what`: the setting or
-/// the part that takes the memory.
+/// Returns make(). If it fails for lack of memory, throws OutOfMemory with a text that begins with `what`: the setting
+/// or part that needs the memory.
 template <class Make>
 decltype(auto) need_memory(const std::string& what, Make&& make) {
     try {

@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::size_t kSaltBytes = 16;
 constexpr std::size_t kHashBytes = 32;
-constexpr std::size_t kShortestSalt = 8;
-constexpr std::size_t kShortestHash = 16;
-constexpr std::size_t kLongest = 64;
-constexpr std::size_t kShortestPassword = 8;
-constexpr std::size_t kLongestPassword = 64;  // a block of SHA-256
-constexpr int kLongestTyped = 1'024;
-constexpr std::uint64_t kMostMemory = 256ULL << 20U;
+constexpr std::size_t kMinSalt = 8;
+constexpr std::size_t kMinHash = 16;
+constexpr std::size_t kMaxEncoded = 64;
+constexpr std::size_t kMinPassword = 8;
+constexpr std::size_t kMaxPassword = 64;  // a block of SHA-256
+constexpr int kMaxTyped = 1'024;
+constexpr std::uint64_t kMaxMemory = 256ULL << 20U;
 constexpr std::uint64_t kMemorySlack = 1ULL << 20U;
 
 std::string unpadded_base64(std::string_view bytes) {
@@ -35,7 +35,8 @@ std::string unpadded_base64(std::string_view bytes) {
 }
 
 std::optional<std::string> from_base64(std::string text) {
-    if (text.size() > 2 * kLongest || text.size() % 4 == 1 || text.find('=') != std::string::npos) return std::nullopt;
+    if (text.size() > 2 * kMaxEncoded || text.size() % 4 == 1 || text.find('=') != std::string::npos)
+        return std::nullopt;
     const auto padding = (4 - text.size() % 4) % 4;
     text.append(padding, '=');
     std::string bytes(text.size() / 4 * 3, '\0');
@@ -47,8 +48,8 @@ std::optional<std::string> from_base64(std::string text) {
     return bytes;
 }
 
-/// Takes "NAME=NUMBER" off the front of `text`, and the comma behind it.
-std::uint64_t take_cost(std::string_view& text, std::string_view name) {
+/// Parses "NAME=NUMBER" at the front of `text` and removes it, with the comma after it.
+std::uint64_t parse_cost(std::string_view& text, std::string_view name) {
     const auto wrong = [&] {
         return std::invalid_argument(fmt::format("the cost parameters have no {}=NUMBER", name));
     };
@@ -62,8 +63,8 @@ std::uint64_t take_cost(std::string_view& text, std::string_view name) {
     return value;
 }
 
-/// Removes the part before the next '$' from `text`.
-std::string_view take_part(std::string_view& text) {
+/// Returns the part before the next '$' and removes it from `text`.
+std::string_view next_part(std::string_view& text) {
     const auto part = text.substr(0, text.find('$'));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     return part;
@@ -72,15 +73,15 @@ std::string_view take_part(std::string_view& text) {
 }  // namespace
 
 std::string_view wrong_with_password(std::string_view password) noexcept {
-    if (password.size() < kShortestPassword) return "has less than 8 bytes";
-    if (password.size() > kLongestPassword) return "has more than 64 bytes";
+    if (password.size() < kMinPassword) return "has less than 8 bytes";
+    if (password.size() > kMaxPassword) return "has more than 64 bytes";
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; };
     return std::ranges::any_of(password, is_control) ? "has a control character" : "";
 }
 
 std::optional<std::string> ask_password() {
-    std::array<char, kLongestTyped + 1> typed{};
-    const auto failed = EVP_read_pw_string(typed.data(), kLongestTyped, "Password: ", 1) != 0;
+    std::array<char, kMaxTyped + 1> typed{};
+    const auto failed = EVP_read_pw_string(typed.data(), kMaxTyped, "Password: ", 1) != 0;
     std::string password{typed.data()};
     OPENSSL_cleanse(typed.data(), typed.size());
     return failed ? std::nullopt : std::optional{std::move(password)};
@@ -103,22 +104,22 @@ PasswordHash PasswordHash::parse(std::string_view text) {
     constexpr std::string_view kForm = "$scrypt$";
     if (!text.starts_with(kForm)) throw std::invalid_argument("the hash does not begin with $scrypt$");
     text.remove_prefix(kForm.size());
-    auto costs = take_part(text);
+    auto costs = next_part(text);
     PasswordHash read;
-    read.log_cost_ = take_cost(costs, "ln");
-    read.block_size_ = take_cost(costs, "r");
-    read.parallel_ = take_cost(costs, "p");
+    read.log_cost_ = parse_cost(costs, "ln");
+    read.block_size_ = parse_cost(costs, "r");
+    read.parallel_ = parse_cost(costs, "p");
     if (!costs.empty()) throw std::invalid_argument("the costs are not ln, r and p");
     if (read.log_cost_ < 10 || read.log_cost_ > 20 || read.block_size_ < 1 || read.block_size_ > 32 ||
-        read.parallel_ < 1 || read.parallel_ > 4 || (128 * read.block_size_ << read.log_cost_) > kMostMemory) {
+        read.parallel_ < 1 || read.parallel_ > 4 || (128 * read.block_size_ << read.log_cost_) > kMaxMemory) {
         throw std::invalid_argument("the costs are out of range: ln 10 to 20, r 1 to 32, p 1 to 4, at most 256 MiB");
     }
-    const auto salt = from_base64(std::string{take_part(text)});
+    const auto salt = from_base64(std::string{next_part(text)});
     const auto hash = from_base64(std::string{text});
-    if (!salt || salt->size() < kShortestSalt || salt->size() > kLongest) {
+    if (!salt || salt->size() < kMinSalt || salt->size() > kMaxEncoded) {
         throw std::invalid_argument("the salt is not 8 to 64 bytes in base64 without padding");
     }
-    if (!hash || hash->size() < kShortestHash || hash->size() > kLongest) {
+    if (!hash || hash->size() < kMinHash || hash->size() > kMaxEncoded) {
         throw std::invalid_argument("the hash is not 16 to 64 bytes in base64 without padding");
     }
     read.salt_ = *salt;
@@ -141,7 +142,7 @@ std::string PasswordHash::derive(std::string_view password, std::size_t bytes) c
     std::string derived(bytes, '\0');
     const auto done =
         EVP_PBE_scrypt(password.data(), password.size(), reinterpret_cast<const unsigned char*>(salt_.data()),
-                       salt_.size(), 1ULL << log_cost_, block_size_, parallel_, kMostMemory + kMemorySlack,
+                       salt_.size(), 1ULL << log_cost_, block_size_, parallel_, kMaxMemory + kMemorySlack,
                        reinterpret_cast<unsigned char*>(derived.data()), derived.size());
     if (done != 1) throw std::runtime_error("scrypt failed: no memory");
     return derived;

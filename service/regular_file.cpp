@@ -13,11 +13,12 @@
 
 #include <millpond/core/created_file.hpp>
 #include <millpond/core/descriptor.hpp>
+#include <millpond/core/whole_file.hpp>
 
 namespace millpond::service {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
 
 [[noreturn]] void fail(int error) { throw std::runtime_error(std::generic_category().message(error)); }
 
@@ -25,16 +26,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
     throw std::runtime_error(step + ": " + std::generic_category().message(errno));
 }
 
-void write_all(int file, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const auto written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) fail_at("write");
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
-/// Opens it when it is a regular file.
+/// Opens the file if it is a regular file.
 core::Descriptor open_regular(const std::string& path, struct stat& facts) {
     core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
     if (!file) fail(errno);
@@ -55,34 +47,21 @@ RegularFile read_regular_file(const std::string& path) {
         if (got < 0) fail(errno);
         if (got == 0) return result;
         result.text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (result.text.size() > kMostBytes) throw std::runtime_error("has more than 64 MiB");
+        if (result.text.size() > kMaxBytes) throw std::runtime_error("has more than 64 MiB");
     }
-}
-
-void require_regular_file(const std::string& path) {
-    struct stat facts{};
-    static_cast<void>(open_regular(path, facts));
 }
 
 void replace_regular_file(const std::string& path, std::string_view text, mode_t mode) {
     struct stat facts{};
     const bool is_there = ::stat(path.c_str(), &facts) == 0;
     if (!is_there && errno != ENOENT) fail_at("stat");
-    const auto next = path + ".new";
-    ::unlink(next.c_str());
-    try {
-        const core::Descriptor file{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-        if (!file) fail_at("create '" + next + "'");
-        write_all(file.get(), text);
-        // Users that could read the old file can read the new one. The owner is kept if we are allowed to.
-        if (is_there && ::fchown(file.get(), facts.st_uid, facts.st_gid) != 0 && errno != EPERM) fail_at("owner");
-        if (::fchmod(file.get(), is_there ? facts.st_mode & 07777U : mode) != 0) fail_at("permissions");
-        if (::fsync(file.get()) != 0) fail_at("fsync");
-        if (::rename(next.c_str(), path.c_str()) != 0) fail_at("rename");
-    } catch (...) {
-        ::unlink(next.c_str());
-        throw;
-    }
+    core::WholeFile file{path, 0600};
+    file.write(text);
+    // Users who could read the old file can read the new one. The owner is preserved if permitted.
+    if (is_there && ::fchown(file.descriptor(), facts.st_uid, facts.st_gid) != 0 && errno != EPERM) fail_at("owner");
+    if (::fchmod(file.descriptor(), is_there ? facts.st_mode & 07777U : mode) != 0) fail_at("permissions");
+    if (::fsync(file.descriptor()) != 0) fail_at("fsync");
+    file.commit();
     core::sync_folder_of(path);
 }
 

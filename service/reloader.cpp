@@ -19,7 +19,7 @@ namespace millpond::service {
 namespace {
 
 /// Timeout for the result of a reload; closing a sink may take two seconds.
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kTimeout{30};
 
 std::string list_of(const std::vector<std::string>& texts) {
     return fmt::format("[{}]", fmt::join(std::views::transform(texts, core::json_string), ","));
@@ -27,7 +27,7 @@ std::string list_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-void needs_restart(bool same, std::string_view what, std::vector<std::string>& refused) {
+void append_if_changed(bool same, std::string_view what, std::vector<std::string>& refused) {
     if (!same) refused.push_back(fmt::format("{} changed: ignored until a restart", what));
 }
 
@@ -35,57 +35,60 @@ std::string json_of(const Reloaded& result) {
     return fmt::format("{{\"done\":{},\"refused\":{}}}", list_of(result.done), list_of(result.refused));
 }
 
-std::optional<Reloaded> ReloadDesk::ask(std::chrono::seconds patience) {
+std::optional<Reloaded> ReloadRequests::request(std::chrono::seconds timeout) {
     std::unique_lock lock{mutex_};
     if (closed_) return std::nullopt;
-    wished_ = true;
-    answer_.reset();
-    answered_.wait_for(lock, patience, [this] { return answer_.has_value() || closed_; });
-    return std::exchange(answer_, std::nullopt);
+    const auto number = ++requested_;
+    changed_.wait_for(lock, timeout, [&] { return answered_ >= number || closed_; });
+    return answered_ >= number ? std::optional{result_} : std::nullopt;
 }
 
-void ReloadDesk::close() {
+void ReloadRequests::close() {
     {
         const std::lock_guard lock{mutex_};
         closed_ = true;
     }
-    answered_.notify_all();
+    changed_.notify_all();
 }
 
-bool ReloadDesk::is_closed() {
+bool ReloadRequests::is_closed() {
     const std::lock_guard lock{mutex_};
     return closed_;
 }
 
-bool ReloadDesk::is_wished() {
+bool ReloadRequests::is_requested() {
     const std::lock_guard lock{mutex_};
-    return wished_;
+    return requested_ > begun_;
 }
 
-void ReloadDesk::answer(Reloaded what) {
+void ReloadRequests::begin() {
+    const std::lock_guard lock{mutex_};
+    begun_ = requested_;
+}
+
+void ReloadRequests::answer(Reloaded result) {
     {
         const std::lock_guard lock{mutex_};
-        wished_ = false;
-        answer_ = std::move(what);
+        answered_ = begun_;
+        result_ = std::move(result);
     }
-    answered_.notify_one();
+    changed_.notify_all();
 }
-
-Reloader::Reloader(const TokenSource& admin_token, Log& log) : admin_token_(admin_token), log_(log) {}
 
 Reloader::~Reloader() { stop(); }
 
 bool Reloader::begin(std::function<Reloaded()> reload) {
     if (is_running()) return false;
+    requests_.begin();
     thread_ = std::thread{[this, reload = std::move(reload)] {
         core::name_this_thread("reload");
-        desk_.answer(reload());
-        finished_.store(true, std::memory_order_release);  // sync "reloaded": the load in take_finished
+        requests_.answer(reload());
+        finished_.store(true, std::memory_order_release);  // sync "reloaded": the load in poll_finished
     }};
     return true;
 }
 
-bool Reloader::take_finished() {
+bool Reloader::poll_finished() {
     // sync "reloaded": the store in begin
     if (!finished_.exchange(false, std::memory_order_acquire)) return false;
     thread_.join();
@@ -93,26 +96,10 @@ bool Reloader::take_finished() {
 }
 
 void Reloader::stop() {
-    desk_.close();
+    requests_.close();
     if (thread_.joinable()) thread_.join();
 }
 
-std::optional<Reloaded> Reloader::ask() { return desk_.ask(kPatience); }
-
-http::Page Reloader::act(const http::Request& request, std::string_view authorization) {
-    if (request.path != "/api/reload") return {};
-    if (!admin_token_.admits_bearer(authorization)) {
-        log_.warning("admin", "admin: a reload was requested with a wrong token or none");
-        return {.type = "text/plain", .body = "the admin token is required\n", .status = 401};
-    }
-    const auto result = ask();
-    if (!result && desk_.is_closed()) return {.type = "text/plain", .body = "the program is stopping\n", .status = 503};
-    if (!result) return {.type = "text/plain", .body = "no result yet; see the log\n", .status = 202};
-    return {
-        .type = "application/json",
-        .body = json_of(*result) + "\n",
-        .status = result->refused.empty() ? 200U : 409U,
-    };
-}
+std::optional<Reloaded> Reloader::request() { return requests_.request(kTimeout); }
 
 }  // namespace millpond::service

@@ -3,85 +3,83 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
-
-#include "service/http/page.hpp"
-#include "service/log.hpp"
-#include "service/token.hpp"
 
 namespace millpond::service {
 
-/// What a reload did.
+/// Result of a reload.
 struct Reloaded {
-    std::vector<std::string> done;     ///< "sink 'tcp' runs"
-    std::vector<std::string> refused;  ///< What stays as it was, and why.
+    std::vector<std::string> done;     ///< Applied changes, such as "sink 'tcp' runs".
+    std::vector<std::string> refused;  ///< Changes that were not applied, with the reason.
 };
 
-/// Refuses a setting that cannot change while the daemon runs, unless it is the same as before.
-void needs_restart(bool same, std::string_view what, std::vector<std::string>& refused);
+/// Appends an entry for a setting that cannot change while the daemon runs, unless it is the same as before.
+void append_if_changed(bool same, std::string_view what, std::vector<std::string>& refused);
 
-/// {"done":["sink 'tcp' runs"],"refused":[]}
+/// Formats a result as {"done":["sink 'tcp' runs"],"refused":[]}.
 [[nodiscard]] std::string json_of(const Reloaded& result);
 
-/// Hands reload requests to the watcher thread.
+/// Passes reload requests to the watcher thread. A request is answered by a reload that began after it.
 ///
-/// Threads: ask on any; is_wished and answer on the one that watches the daemon, or on one that it starts.
-class ReloadDesk {
+/// Threads: request and close on any; the others on the watcher thread, or on a thread that it starts.
+class ReloadRequests {
 public:
-    /// Asks, and waits for the answer at most so long; nothing when none came, or the desk is closed.
-    [[nodiscard]] std::optional<Reloaded> ask(std::chrono::seconds patience);
-    /// No request is answered any more; one that waits returns.
+    /// Requests a reload and waits for its result. Returns nullopt after `timeout`, or once closed.
+    [[nodiscard]] std::optional<Reloaded> request(std::chrono::seconds timeout);
+    /// Ends all waiting requests and refuses new ones.
     void close();
     [[nodiscard]] bool is_closed();
-    [[nodiscard]] bool is_wished();
-    void answer(Reloaded what);
+    /// Whether a request has been made since the last reload began.
+    [[nodiscard]] bool is_requested();
+    /// Call before a reload reads the configuration.
+    void begin();
+    /// Answers the requests made before the reload began with its result.
+    void answer(Reloaded result);
 
 private:
     std::mutex mutex_;
-    std::condition_variable answered_;
-    bool wished_{false};
+    std::condition_variable changed_;
+    // Requests have numbers from 1 on.
+    std::uint64_t requested_{0};
+    std::uint64_t begun_{0};     // the newest request before the last reload began
+    std::uint64_t answered_{0};  // the newest request with a result
     bool closed_{false};
-    std::optional<Reloaded> answer_;
+    Reloaded result_;
 };
 
-/// Carries out reloads on a thread of its own, so that health and metrics go on whatever a reload waits for, and takes
-/// requests by POST /api/reload.
+/// Runs reloads on a separate thread, so that health and metrics continue during a reload.
 ///
-/// Threads: begin and take_finished on one; act on any.
+/// Threads: begin and poll_finished on one; request on any.
 class Reloader {
 public:
-    Reloader(const TokenSource& admin_token, Log& log);
+    Reloader() = default;
     /// Waits for a running reload.
     ~Reloader();
     Reloader(const Reloader&) = delete;
     Reloader& operator=(const Reloader&) = delete;
 
-    [[nodiscard]] ReloadDesk& desk() noexcept { return desk_; }
+    [[nodiscard]] ReloadRequests& requests() noexcept { return requests_; }
     [[nodiscard]] bool is_running() const noexcept { return thread_.joinable(); }
-    /// Starts `reload`, which must not throw; its result is the desk's answer. False when one is running.
+    /// Starts `reload`, which must not throw; its result answers the requests. Returns false while another one is
+    /// running.
     bool begin(std::function<Reloaded()> reload);
-    /// True once after a reload has ended.
-    bool take_finished();
-    /// No request is answered any more; waits for a running reload.
+    /// Returns true once after a reload has ended.
+    bool poll_finished();
+    /// Closes the requests and waits for a running reload.
     void stop();
 
-    /// Asks for a reload and waits for its result for half a minute; nothing when none came by then, or at the end.
-    [[nodiscard]] std::optional<Reloaded> ask();
-    /// Whether POST requests are accepted at all.
-    [[nodiscard]] bool accepts_posts() const noexcept { return admin_token_.required(); }
-    [[nodiscard]] http::Page act(const http::Request& request, std::string_view authorization);
+    /// Requests a reload. Returns nullopt if there is no result after 30 s, or if the daemon is stopping.
+    [[nodiscard]] std::optional<Reloaded> request();
 
 private:
-    Token admin_token_;
-    Log& log_;
-    ReloadDesk desk_;
+    ReloadRequests requests_;
     std::atomic<bool> finished_{false};
     std::thread thread_;
 };

@@ -27,7 +27,7 @@ ServiceNotice::ServiceNotice() : address_(variable("NOTIFY_SOCKET")) {
         return;
     }
     socket_ = core::Descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    if (address_.front() == '@') address_.front() = '\0';  // a name that is no file
+    if (address_.front() == '@') address_.front() = '\0';  // an abstract name, without a file
     const auto pid = variable("WATCHDOG_PID");
     if (!pid.empty() && pid != std::to_string(getpid())) return;
     span_ = std::chrono::microseconds{std::strtoll(variable("WATCHDOG_USEC").c_str(), nullptr, 10)};
@@ -35,23 +35,23 @@ ServiceNotice::ServiceNotice() : address_(variable("NOTIFY_SOCKET")) {
 
 void ServiceNotice::reloading(std::chrono::nanoseconds monotonic_now) {
     const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now).count();
-    tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(micros));
+    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(micros));
 }
 
 void ServiceNotice::beat(bool alive, std::chrono::nanoseconds now) {
     constexpr int kBeatsInSpan = 3;
     if (span_.count() == 0 || !alive || (beaten_.count() != 0 && now - beaten_ < span_ / kBeatsInSpan)) return;
     beaten_ = now;
-    tell("WATCHDOG=1");
+    notify("WATCHDOG=1");
 }
 
-void ServiceNotice::tell(std::string_view text) const {
+void ServiceNotice::notify(std::string_view text) const {
     if (!socket_) return;
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     std::memcpy(to.sun_path, address_.data(), address_.size());
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-    // A manager that does not listen changes nothing for the quotes.
+    // A manager that does not listen does not affect the quotes.
     static_cast<void>(
         sendto(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length));
 }

@@ -15,20 +15,20 @@ namespace millpond::service {
 ///          WATCHDOG_PID, sd_watchdog_enabled(3).
 class ServiceNotice {
 public:
-    /// Takes the three variables from the environment.
+    /// Reads the three variables from the environment.
     ServiceNotice();
 
-    void ready() { tell("READY=1"); }
-    /// monotonic_now: with it a manager recognises the answer to its own request.
+    void ready() { notify("READY=1"); }
+    /// monotonic_now: lets the manager match this notice with its request.
     void reloading(std::chrono::nanoseconds monotonic_now);
-    void stopping() { tell("STOPPING=1"); }
+    void stopping() { notify("STOPPING=1"); }
 
-    /// To be called often: beats the watchdog three times in its span, when it is on and all is `alive`. Without a beat
-    /// for that span the manager ends the program and restarts it.
+    /// Notifies the watchdog, three times in its timeout, while `alive`; call it often. Without a notice within the
+    /// timeout the manager restarts the program.
     void beat(bool alive, std::chrono::nanoseconds now);
 
 private:
-    void tell(std::string_view text) const;
+    void notify(std::string_view text) const;
 
     core::Descriptor socket_;
     std::string address_;

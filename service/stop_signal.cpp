@@ -8,7 +8,7 @@
 namespace millpond::service {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 1'000'000'000;
+constexpr std::int64_t kRepeatNs = 1'000'000'000;
 
 std::atomic<bool> stop{false};
 std::atomic<bool> reload{false};
@@ -20,7 +20,7 @@ extern "C" void note_stop(int number) {
     const auto now = core::monotonic_nanos();
     if (!stop.exchange(true, std::memory_order_relaxed)) {
         stopped_ns.store(now, std::memory_order_relaxed);
-    } else if (now - stopped_ns.load(std::memory_order_relaxed) > kPatienceNs) {
+    } else if (now - stopped_ns.load(std::memory_order_relaxed) > kRepeatNs) {
         std::signal(number, SIG_DFL);
         std::raise(number);
     }

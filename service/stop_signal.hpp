@@ -4,14 +4,14 @@
 
 namespace millpond::service {
 
-/// From now on Ctrl-C (SIGINT) and SIGTERM set the flag that is returned; system calls in progress return early. One
-/// that comes more than a second later ends the program at once: `timeout` and terminals may send the first twice.
+/// Returns a flag that SIGINT (Ctrl-C) and SIGTERM set; they interrupt system calls in progress. A signal more than a
+/// second after the first ends the program immediately: `timeout` and terminals may send the first twice.
 const std::atomic<bool>& stop_on_signal();
 
-/// From now on SIGHUP, which a terminal sends when it closes, does the same.
+/// Makes SIGHUP, which a terminal sends when it closes, set the flag of stop_on_signal.
 void stop_on_hang_up();
 
-/// From now on SIGHUP sets the flag that is returned; the reader of the configuration clears it.
+/// Returns a flag that SIGHUP sets. The reader of the configuration clears it.
 std::atomic<bool>& reload_on_signal();
 
 }  // namespace millpond::service

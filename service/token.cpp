@@ -12,16 +12,14 @@
 
 #include <sys/stat.h>
 
+#include "service/config_error.hpp"
 #include "service/regular_file.hpp"
-#include "service/settings/value.hpp"
 
 namespace millpond::service {
-
-using settings::ConfigError;
 namespace {
 
-constexpr std::size_t kShortest = 16;
-constexpr std::size_t kLongest = 1'024;
+constexpr std::size_t kMinCharacters = 16;
+constexpr std::size_t kMaxCharacters = 1'024;
 
 RegularFile read(const std::string& path, std::string_view what) try {
     return read_regular_file(path);
@@ -46,7 +44,7 @@ std::string place_of(const TokenSource& source, std::string_view what) {
     return fmt::format("{} in environment variable '{}'", what, source.environment);
 }
 
-/// Gives the secret back unless it cannot be one.
+/// Returns the secret, or throws if it cannot be one.
 std::string usable(std::string secret, const TokenSource& source, std::string_view what, SecretForm form) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
     if (std::ranges::all_of(secret, is_blank)) {
@@ -77,9 +75,9 @@ Token::Token(const TokenSource& source) {
     if (source.empty()) return;
     secret_ = read_secret(source, "token");
     const auto place = place_of(source, "token");
-    if (secret_.size() < kShortest || secret_.size() > kLongest) {
+    if (secret_.size() < kMinCharacters || secret_.size() > kMaxCharacters) {
         throw ConfigError(fmt::format("{}: has {} characters, needs {} to {}; run: openssl rand -hex 32", place,
-                                      secret_.size(), kShortest, kLongest));
+                                      secret_.size(), kMinCharacters, kMaxCharacters));
     }
     if (!std::all_of(secret_.begin(), secret_.end(),
                      [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; })) {
@@ -89,8 +87,7 @@ Token::Token(const TokenSource& source) {
 
 bool Token::admits(std::string_view shown) const noexcept {
     if (secret_.empty()) return true;
-    // Every character is compared, whatever was found before: the time reveals only the length presented, which is
-    // known.
+    // Compares every character, even after a difference: the time reveals only the presented length, which is known.
     unsigned different = shown.size() == secret_.size() ? 0U : 1U;
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const auto wanted = static_cast<unsigned char>(secret_[i % secret_.size()]);
@@ -101,7 +98,7 @@ bool Token::admits(std::string_view shown) const noexcept {
 }
 
 bool Token::admits_bearer(std::string_view authorization) const noexcept {
-    constexpr std::string_view kScheme = "bearer ";  // in any case: RFC 7235, section 2.1
+    constexpr std::string_view kScheme = "bearer ";  // case-insensitive: RFC 7235, section 2.1
     if (secret_.empty()) return true;
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     return std::ranges::equal(authorization.substr(0, kScheme.size()), kScheme, {}, lower) &&

@@ -2,23 +2,23 @@
 
 const TOKEN = "millpond-token";
 const REPORT_EVERY_MS = 500;
-/** Longer than the longest interval at which lines come (subscription.js). */
+/** Lag from which the page says that it is behind; more than the longest conflation interval (subscription.js). */
 const LATE_MS = 2_000;
 const ECHO_EVERY_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 /** The gateway takes requests of at most 4,096 bytes. */
 const REQUEST_CHARACTERS = 3_500;
 
-/** What is wrong with a token's text, in one sentence; empty when a gateway could accept it. */
+/** Returns why a gateway cannot accept this text as a token, in one sentence; empty if it can. */
 export function tokenFault(text) {
   if (text.length < 16 || text.length > 1_024) return "A token has 16 to 1,024 characters.";
   if (!/^[!-~]+$/.test(text)) return "A token has only ASCII letters, digits and punctuation, without spaces. Was it changed while being copied?";
   return /["\\]/.test(text) ? "A token must not contain \" or \\." : "";
 }
 
-/** The token of this tab. Only one that the gateway accepted is stored. */
+/** The token of this tab. It is stored once the gateway has accepted it. */
 export const token = {
   value: tokenFault(sessionStorage.getItem(TOKEN) ?? "") === "" ? sessionStorage.getItem(TOKEN) : "",
   get() { return this.value; },
@@ -32,7 +32,7 @@ export const token = {
   },
 };
 
-/** As the name of a WebSocket protocol, which is all that a script can send with the request. */
+/** Encodes a token as the name of a WebSocket protocol: a script can send no other header with the request. */
 const asProtocol = (text) => `millpond.base64url.${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 
 export class TokenError extends Error {}
@@ -62,10 +62,10 @@ export class Link {
   #socket = null;
   #reported = false;
   #pause = FIRST_PAUSE_MS;
-  #asked = null; // the echo that is awaited: its number, and when it was asked for
+  #pending = null; // the echo request without an answer: {number, at}
   #echoes = 0;
   #lag = 0;
-  #confirmed = 0; // Date.now() up to which everything published has arrived here
+  #confirmed = 0; // Date.now() up to which all published data has arrived here
   live = false;
   /** Date.now() of the newest data; 0 before the first. */
   heard = 0;
@@ -78,9 +78,9 @@ export class Link {
     setInterval(() => this.#echo(), ECHO_EVERY_MS);
   }
 
-  /** Milliseconds by which the page is behind the gateway: an echo comes behind all that was published before it. */
+  /** Milliseconds by which the page is behind the gateway: an echo arrives after all data published before it. */
   get lag() {
-    return this.#asked === null ? this.#lag : Math.max(this.#lag, Date.now() - this.#asked.at);
+    return this.#pending === null ? this.#lag : Math.max(this.#lag, Date.now() - this.#pending.at);
   }
 
   /** Whether the page shows older data than a working link would. */
@@ -141,7 +141,7 @@ export class Link {
         this.retryAt = Date.now() + this.#pause;
         this.#settle();
         await pause(this.#pause);
-        this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+        this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
       }
     }
   }
@@ -153,7 +153,7 @@ export class Link {
     const socket = new WebSocket(url, protocols);
     this.#socket = socket;
     socket.onopen = () => {
-      this.#asked = null;
+      this.#pending = null;
       this.#lag = 0;
       this.#handlers.open();
       this.#settle();
@@ -162,15 +162,15 @@ export class Link {
       this.heard = Date.now();
       const lines = data.split("\n").filter(Boolean).map((line) => JSON.parse(line));
       this.#handlers.lines(lines);
-      if (lines.some((line) => line.type === "echo" && line.echo === this.#asked?.number)) {
-        this.#lag = Date.now() - this.#asked.at;
-        this.#confirmed = this.#asked.at;
-        this.#asked = null;
+      if (lines.some((line) => line.type === "echo" && line.echo === this.#pending?.number)) {
+        this.#lag = Date.now() - this.#pending.at;
+        this.#confirmed = this.#pending.at;
+        this.#pending = null;
         this.#handlers.change();
       }
     };
     socket.onclose = () => {
-      // The next report opens it again, so that both are lost and come back together.
+      // The next report reopens it, so that reports and quotes are lost and return together.
       this.#socket = null;
       this.retryAt = Date.now() + REPORT_EVERY_MS;
       this.#settle();
@@ -178,9 +178,9 @@ export class Link {
   }
 
   #echo() {
-    if (this.#asked === null && this.send({ echo: this.#echoes + 1 })) {
+    if (this.#pending === null && this.send({ echo: this.#echoes + 1 })) {
       this.#echoes += 1;
-      this.#asked = { number: this.#echoes, at: Date.now() };
+      this.#pending = { number: this.#echoes, at: Date.now() };
     }
     this.#handlers.change();
   }

@@ -1,14 +1,14 @@
-// What is wrong now: newest first, with age, meaning and advice.
+// The list of findings, newest first, with age, meaning and advice.
 
 import { count, span, timeOfDay } from "./format.js";
 import { make, morph } from "./morph.js";
 
 const WORDS = { error: ["error", "errors"], warning: ["warning", "warnings"], info: ["notice", "notices"] };
 
-/** Text in which `backticks` mark what is typed. */
+/** Makes `code` of the parts of the text between backticks. */
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 === 1 ? make("code", {}, part) : part));
 
-/** The worst severity, and how many findings of each there are. */
+/** Returns the worst severity and a text with the number of findings of each. */
 export function summary(findings) {
   const parts = Object.entries(WORDS).flatMap(([severity, [one, several]]) => {
     const number = findings.filter((finding) => finding.severity === severity).length;
@@ -20,7 +20,8 @@ export function summary(findings) {
 
 export function showFindings({ findings, now }, place) {
   const newestFirst = [...findings].sort((a, b) => b.since - a.since);
-  morph(place, ...newestFirst.map(({ severity, stage, of, text, since, meaning, advice }) => make("li", { "data-state": severity },
+  const none = findings.length === 0 ? [make("li", { class: "quiet" }, "No findings.")] : [];
+  morph(place, ...none, ...newestFirst.map(({ severity, stage, of, text, since, meaning, advice }) => make("li", { "data-state": severity },
     make("span", { class: "dot", "aria-hidden": "true" }),
     make("div", {},
       make("p", { class: "what" }, make("strong", {}, `${stage}: ${of}`), `: ${text} `),

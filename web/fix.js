@@ -16,7 +16,7 @@ let live = false;
 let heard = 0;
 let tokenMissing = false;
 
-/** What a session is doing, and how good that is. */
+/** Returns the text of a session's state and its severity. */
 function stateOf(session) {
   if (!session.enabled) return ["disabled", "info"];
   if (session.resending) return ["resend in progress", "warning"];
@@ -30,7 +30,7 @@ function stateOf(session) {
 const ago = (since) => (since === null ? "never" : `${span(Math.max(0, report.now - since))} ago`);
 const latest = (session) => Math.max(session.last_received ?? 0, session.last_sent ?? 0) || null;
 
-/** What is mirrored to a session, and what became of it. */
+/** Returns a sentence on the messages that are mirrored to a session. */
 function aboutCopies({ sources, types, offered, mirrored, waiting, queue_full, store_full, not_encoded, wrong_version, abandoned, discarded, overwritten, recovered, unusable }) {
   const lost = queue_full + store_full + not_encoded + wrong_version + abandoned + discarded + overwritten;
   return `drop copy of ${types.join(", ")} of ${sources.join(", ")}: ${count(mirrored)} of ${count(offered + recovered)} mirrored, ${count(waiting)} waiting, ${count(lost)} lost${unusable === 0 ? "" : `, ${count(unusable)} files cannot be used`}`;
@@ -51,11 +51,11 @@ function rowsOf(session) {
     note(`standby ${reached} (${mode}), ${count(behind)} messages not acknowledged, lost ${count(losses)} times${error ? `: ${error}` : ""}`);
   }
   if (session.drop_copy !== null) note(aboutCopies(session.drop_copy));
-  if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty requested were not in the store`);
+  if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty requested were not in the store, or damaged there`);
   return rows;
 }
 
-/** A session that runs on another machine, and whose store is copied here. */
+/** Returns the row of a session that runs on another machine and is replicated here. */
 function rowOfReplica(replica) {
   const state = replica.whole ? "good" : "warning";
   const cells = [replica.whole ? "standby" : "standby, gaps", replica.peer || "–", count(replica.next_sender), count(replica.next_target), "–",
@@ -82,7 +82,6 @@ function showSessions() {
 
 function showReport() {
   showFindings(report, at("findings"));
-  at("findings-panel").hidden = report.findings.length === 0;
   showSessions();
   const active = report.sessions.filter(({ state }) => state === "active").length;
   const places = report.acceptors.length === 0 ? "" : `, listening on ${report.acceptors.join(", ")}`;

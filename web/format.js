@@ -1,18 +1,22 @@
-// How numbers and times are shown.
+// Numbers and times as text.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** A count, with thousands set apart. */
+/** A count with separators of thousands. */
 export const count = (value) => whole.format(value);
 
-/** A count, short when it is long. */
+/** A count; from 100,000 on with a suffix, such as 1.2M. */
 export const short = (value) => (value < 100_000 ? whole.format(value) : compact.format(value));
 
-/** A price with the four decimals that it has; empty when the side has no quote. */
-export const price = (value) => (value === null || value === undefined ? "" : value.toFixed(4));
+/** A price with four decimals, or as many as it has, up to nine; empty if the side has no quote. */
+export function price(value) {
+  if (value === null || value === undefined) return "";
+  const four = value.toFixed(4);
+  return Number(four) === value ? four : value.toFixed(9).replace(/0+$/, "");
+}
 
-/** A length of time in nanoseconds, in the unit that suits it. */
+/** A duration given in nanoseconds, in a suitable unit. */
 export function span(nanos) {
   if (nanos === null || nanos === undefined) return "–";
   const size = Math.abs(nanos);
@@ -25,7 +29,7 @@ export function span(nanos) {
   return `${Math.floor(nanos / 3600e9)} h`;
 }
 
-/** The time of day of UTC nanoseconds, here. */
+/** The local time of day of UTC nanoseconds. */
 export function timeOfDay(nanos) {
   if (!nanos) return "";
   const date = new Date(nanos / 1e6);
@@ -34,7 +38,7 @@ export function timeOfDay(nanos) {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
 }
 
-/** Bytes, in the unit that suits them. */
+/** A number of bytes in a suitable unit. */
 export function bytes(value) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;

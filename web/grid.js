@@ -1,4 +1,4 @@
-// A table of any length, of which only the rows in view exist.
+// A table of any length; only the rows in view are in the document.
 
 import { price, short, timeOfDay } from "./format.js";
 import { setText } from "./morph.js";
@@ -32,7 +32,7 @@ export class Grid {
   #chosen = "";
   #heads = [];
 
-  /** onChoose(symbol): a row was chosen; onView(): other rows may be in view. */
+  /** onChoose(symbol): called when a row is chosen; onView(): called when other rows may be in view. */
   constructor(root, quotes, { onChoose, onView }) {
     this.#root = root;
     this.#quotes = quotes;
@@ -67,9 +67,9 @@ export class Grid {
     return this.#quotes.shown().slice(first, first + rows).map(({ symbol }) => symbol);
   }
 
-  /** Brings the rows in view up to date; resort: their order too. */
-  draw(resort = false) {
-    const shown = this.#quotes.shown(resort);
+  /** Brings the rows in view and their order up to date. */
+  draw() {
+    const shown = this.#quotes.shown(true);
     const height = this.#rowHeight();
     const first = Math.max(0, Math.floor(this.#root.scrollTop / height) - SPARE_ROWS);
     const rows = Math.ceil(this.#root.clientHeight / height) + 2 * SPARE_ROWS;
@@ -140,7 +140,7 @@ export class Grid {
     if (same && row.version === record.version) return;
     for (let i = 0; i < COLUMNS.length; i += 1) {
       const { text, move } = COLUMNS[i];
-      if (!text) continue; // marks, see below
+      if (!text) continue; // #mark fills it
       const cell = row.cells[i];
       const now = text(record);
       const changed = cell.textContent !== now;
@@ -155,7 +155,7 @@ export class Grid {
     row.element.dataset.symbol = record.symbol;
   }
 
-  // Two names for the same animation: a change of name restarts it.
+  // The animation has two names, since a change of name restarts it.
   #flash(cell, direction) {
     const letter = direction > 0 ? "u" : "d";
     cell.dataset.flash = cell.dataset.flash === `${letter}0` ? `${letter}1` : `${letter}0`;
@@ -192,8 +192,8 @@ export class Grid {
   #scrollTo(index) {
     const height = this.#rowHeight();
     const top = index * height;
-    const room = this.#root.clientHeight - 2 * height;
+    const visible = this.#root.clientHeight - 2 * height;
     if (top < this.#root.scrollTop) this.#root.scrollTop = top;
-    else if (top > this.#root.scrollTop + room) this.#root.scrollTop = top - room;
+    else if (top > this.#root.scrollTop + visible) this.#root.scrollTop = top - visible;
   }
 }

@@ -14,7 +14,7 @@ function stateOf(report, what) {
 
 const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now - since))} ago`);
 
-/** A row: name with its state, then one cell for each column; a value may be [text, state]. */
+/** Returns a row: the name with its state, then a cell for each column. A value may be [text, state]. */
 function row(name, more, state, columns, values) {
   return make("tr", { "data-name": name }, make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }),
     name, make("small", {}, more)), ...values.map((value, index) => {
@@ -38,7 +38,7 @@ function feeds(report) {
   ])));
 }
 
-/** The sink's clients, or whether its own connection is up. */
+/** Returns the number of the sink's clients, or the state of its own connection. */
 function peers(sink) {
   if (sink.connected !== null) return sink.connected ? "connected" : ["not connected", "error"];
   return sink.clients === null ? "" : `${count(sink.clients)} ${sink.clients === 1 ? "client" : "clients"}`;
@@ -58,7 +58,7 @@ function sinks(report) {
   }));
 }
 
-/** Pairs of title and value; a value may be [text, "wide"], which takes a whole line. */
+/** Returns a list of titles and values. A value may be [text, "wide"], which takes a whole line. */
 function facts(pairs) {
   return make("dl", {}, ...pairs.map(([title, value]) => {
     const [text, state] = Array.isArray(value) ? value : [value, ""];

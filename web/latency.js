@@ -4,9 +4,9 @@ import { span } from "./format.js";
 import { make, morph } from "./morph.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LABELS = 7; // as many as find room below the bars on a phone
+const LABELS = 7; // as many as fit below the bars on a phone
 
-/** Bars of the last seconds, and percentiles of these and of all since the start. */
+/** Shows bars of the last seconds, and percentiles of the last seconds and since the start. */
 export function showLatency(latency, place) {
   const used = latency.bars.map(([, number]) => number > 0);
   const first = Math.max(0, used.indexOf(true) - 1);

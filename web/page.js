@@ -1,4 +1,4 @@
-// The page: what comes in, and what is drawn when.
+// The gateway's page: connects the link, the quotes, the grid and the chart.
 
 import { Chart } from "./chart.js";
 import { ask, Link } from "./connection.js";
@@ -12,11 +12,12 @@ import { Quotes } from "./quotes.js";
 import { askToken, at, startShell } from "./shell.js";
 import { Subscription } from "./subscription.js";
 
+/** Interval at which a view sorted by value is drawn: values and order change together, slowly enough to read. */
 const SORT_EVERY_MS = 500;
 const NAMES_EVERY_MS = 1_000;
 const CLOCK_EVERY_MS = 1_000;
-/** A view that is sorted by value follows its symbols one by one up to this many, and all beyond. */
-const MOST_FOLLOWED = 500;
+/** A view sorted by value subscribes to its symbols one by one up to this number, and to all beyond. */
+const MAX_FOLLOWED = 500;
 
 const quotes = new Quotes();
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
@@ -25,24 +26,35 @@ const grid = new Grid(at("quotes"), quotes, {
     chart.choose(symbol, quotes.find(symbol));
     frame.ask();
   },
-  onView: () => frame.ask(),
+  onView: () => frame.ask(true),
 });
 
 let report = null;
 let tokenMissing = false;
 
-/** Draws at most once a frame, and nothing while the page is not visible. */
+/** Draws at most once per frame, and not while the page is hidden. */
 const frame = {
   asked: false,
-  sorted: 0,
-  ask() {
+  drawn: 0,
+  viewChanged: false,
+  later: 0,
+  ask(viewChanged = false) {
+    this.viewChanged ||= viewChanged;
     if (this.asked) return;
     this.asked = true;
     requestAnimationFrame((now) => {
       this.asked = false;
-      const resort = now - this.sorted >= SORT_EVERY_MS;
-      if (resort) this.sorted = now;
-      grid.draw(resort);
+      const wait = quotes.sortedByValue && !this.viewChanged ? this.drawn + SORT_EVERY_MS - now : 0;
+      if (wait <= 0) {
+        this.drawn = now;
+        this.viewChanged = false;
+        grid.draw();
+      } else if (this.later === 0) {
+        this.later = setTimeout(() => {
+          this.later = 0;
+          this.ask();
+        }, wait);
+      }
       chart.draw(now, link.live ? (link.late ? link.asOf : Date.now()) : 0);
       const shown = quotes.shown().length;
       const total = `${count(quotes.size)} ${quotes.size === 1 ? "symbol" : "symbols"}`;
@@ -69,7 +81,7 @@ const link = new Link({
     showReport();
   },
   open() {
-    chart.doubt();
+    chart.invalidate();
     names.restart();
     subscription.restart();
   },
@@ -77,11 +89,11 @@ const link = new Link({
     for (const line of lines) {
       const record = quotes.apply(line);
       if (record?.symbol === grid.chosen && line.type !== "status") chart.add(record);
-      // It does not name its quotes: those of other feeds come again. Behind a gap the gateway sends what became
-      // incomplete unasked.
+      // A clear without a symbol concerns one feed: the quotes of the others are requested again. After a gap the
+      // gateway sends the instruments that became incomplete without a request.
       if (line.type === "clear" && line.symbol === null) {
         quotes.blank();
-        chart.doubt();
+        chart.invalidate();
         subscription.refresh();
       }
     }
@@ -100,13 +112,13 @@ const link = new Link({
 });
 
 const subscription = new Subscription(link, quotes, () => {
-  const all = quotes.ordersLive && quotes.shown().length > MOST_FOLLOWED;
+  const all = quotes.sortedByValue && quotes.shown().length > MAX_FOLLOWED;
   if (all) return { all, symbols: [] };
-  const needed = quotes.ordersLive ? quotes.shown().map(({ symbol }) => symbol) : grid.inView();
+  const needed = quotes.sortedByValue ? quotes.shown().map(({ symbol }) => symbol) : grid.inView();
   return { all, symbols: [...new Set([...needed, ...(quotes.find(grid.chosen) ? [grid.chosen] : [])])] };
 });
 
-/** The names of all instruments: the WebSocket brings only those that are followed. */
+/** The names of all instruments, polled: the WebSocket has only those subscribed to. */
 const names = {
   next: 0,
   restart() {
@@ -126,7 +138,7 @@ const names = {
         }
       }
     } catch {
-      // The link notices a gateway that does not answer.
+      // The link reports a gateway that does not answer.
     }
     setTimeout(() => this.poll(), link.live && this.next === 0 ? 100 : NAMES_EVERY_MS);
     return undefined;
@@ -146,7 +158,7 @@ function showLink() {
   else if (link.heard !== 0) [state, text] = ["error", `Connection lost. ${asOf}`];
   pill.dataset.state = state;
   setText(at("health-text"), text);
-  // Not part of the status text: a screen reader would read out each second.
+  // The countdown is not part of the status text: a screen reader would read it out each second.
   const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
   setText(at("retry"), !link.live && !tokenMissing && link.retryAt !== 0 ? (wait > 0 ? `Next retry in ${wait} s` : "Retrying") : "");
   setText(at("lag"), link.live && link.late ? `This page is ${(link.lag / 1_000).toFixed(1)} s behind` : "");
@@ -156,7 +168,6 @@ function showLink() {
 
 function showReport() {
   showFindings(report, at("findings"));
-  at("findings-panel").hidden = report.findings.length === 0;
   showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") });
   showRingChoice();
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
@@ -165,7 +176,7 @@ function showReport() {
   setText(at("totals"), `${short(sum(report.feeds, "packets_per_second"))} datagrams/s, ${short(sum(report.feeds, "quotes_per_second"))} quotes/s`);
 }
 
-/** One choice for each ring; hidden while there is only one. */
+/** Offers each ring; hidden while there is only one. */
 function showRingChoice() {
   const select = at("latency-ring");
   const known = [...select.options].map(({ value }) => value);
@@ -180,7 +191,7 @@ function showRingChoice() {
 at("search").addEventListener("input", (event) => {
   quotes.search(event.target.value);
   at("quotes").scrollTop = 0;
-  frame.ask();
+  frame.ask(true);
 });
 startShell(() => {
   chart.recolour();

@@ -1,8 +1,8 @@
-// The newest quote of every symbol, which of them are shown, and in which order. Knows no page and no network.
+// The newest quote of every symbol, with filter and order. Independent of the page and the network.
 
 const EMPTY = { price: null, shares: 0 };
 
-/** What is known of a symbol. `version` grows with every visible change. */
+/** A symbol's record. `version` grows with each visible change. */
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
@@ -31,12 +31,12 @@ export class Quotes {
     return this.#records.get(symbol);
   }
 
-  /** Adds symbols of which no quote is known yet. */
+  /** Adds symbols without a quote. */
   name(symbols) {
     for (const symbol of symbols) this.#record(symbol);
   }
 
-  /** Takes one parsed line; returns the record that it changed, or nothing. */
+  /** Applies one parsed line; returns the record that it changed, or undefined. */
   apply(line) {
     switch (line.type) {
       case "quote": return this.#quote(line);
@@ -46,13 +46,13 @@ export class Quotes {
     }
   }
 
-  /** Forgets everything, names included. */
+  /** Removes all symbols. */
   forget() {
     this.#records.clear();
     this.#stale = true;
   }
 
-  /** Forgets the values of these symbols (default: all), which are no longer followed or no longer valid. */
+  /** Clears the values of these symbols (default: all), which are no longer subscribed to or no longer valid. */
   blank(symbols = [...this.#records.keys()]) {
     for (const symbol of symbols) {
       const record = this.#records.get(symbol);
@@ -87,13 +87,13 @@ export class Quotes {
   }
 
   /** Whether quotes change the order. */
-  get ordersLive() {
+  get sortedByValue() {
     return this.#key !== "symbol";
   }
 
-  /** The records to be shown, in order. resort: sort again although only values have changed. */
+  /** Returns the records to show, in order. resort: sort again even if only values have changed. */
   shown(resort = false) {
-    if (!this.#stale && !(resort && this.ordersLive)) return this.#shown;
+    if (!this.#stale && !(resort && this.sortedByValue)) return this.#shown;
     this.#stale = false;
     const all = [...this.#records.values()];
     this.#shown = this.#search === "" ? all : all.filter((record) => record.symbol.toUpperCase().includes(this.#search));

@@ -1,4 +1,4 @@
-// What the pages have around their contents: sign-in, theme, and the key that leads to the search.
+// The frame of both pages: sign-in, theme, and the key that focuses the search.
 
 import { token, tokenFault } from "./connection.js";
 import { setText } from "./morph.js";
@@ -7,14 +7,14 @@ export const at = (id) => document.getElementById(id);
 
 let tokenGiven = () => {}; // ends the wait for a token
 
-/** Resolves when the user has entered a token. refused: what to say of the last one; empty for the first. */
+/** Resolves when the user has entered a token. refused: the message about the last one; empty for the first. */
 export function askToken(refused) {
   setText(at("token-wrong"), refused);
   if (!at("ask-token").open) at("ask-token").showModal();
   return new Promise((done) => { tokenGiven = done; });
 }
 
-/** onTheme: called when the colours have changed. */
+/** Starts sign-in, theme and search key. onTheme: called when the colours have changed. */
 export function startShell(onTheme = () => {}) {
   const chooseTheme = (theme) => {
     if (theme === "auto") delete document.documentElement.dataset.theme;

@@ -1,4 +1,4 @@
-// Which symbols the gateway sends: those that the view needs, or all.
+// Subscribes to the symbols that the view needs, or to all.
 
 const SETTLE_MS = 150;
 const IN_VIEW_EVERY_MS = 250;
@@ -12,14 +12,14 @@ export class Subscription {
   #timer = 0;
   #wanted = () => ({ all: false, symbols: [] });
 
-  /** wanted(): {all, symbols}, asked whenever the view may have changed. */
+  /** wanted(): returns {all, symbols}; called when the view may have changed. */
   constructor(link, quotes, wanted) {
     this.#link = link;
     this.#quotes = quotes;
     this.#wanted = wanted;
   }
 
-  /** The WebSocket is new: the gateway sends everything until the first request. */
+  /** Subscribes on a new WebSocket, on which the gateway sends all symbols until the first request. */
   restart() {
     this.#followed.clear();
     this.#all = false;
@@ -28,7 +28,7 @@ export class Subscription {
     this.#apply();
   }
 
-  /** The view may have changed; requests are sent at most every SETTLE_MS. */
+  /** Called when the view may have changed. Sends requests at most every SETTLE_MS. */
   update() {
     if (this.#timer === 0) {
       this.#timer = setTimeout(() => {
@@ -38,7 +38,7 @@ export class Subscription {
     }
   }
 
-  /** Asks again for the current quote of every symbol followed, as after a gap or a new session of the feed. */
+  /** Requests the current quote of every subscribed symbol again, as after a gap or a new session of the feed. */
   refresh() {
     if (this.#all) {
       this.#link.send({ unsubscribe: ["*"] });

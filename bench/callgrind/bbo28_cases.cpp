@@ -1,4 +1,4 @@
-// Counted:     decoding bbo28 datagrams into Quotes that a handler adds up.
+// Counted:     decoding bbo28 datagrams into Quotes that a handler sums up.
 // Not counted: construction, a symbol's first datagram, receiving, publishing.
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/instrument_table.hpp>

@@ -11,8 +11,8 @@
 
 namespace millpond::bench {
 
-/// Work whose instructions are counted. `run` does it `operations` times, the same every time, and returns a checksum;
-/// `prepare` is called before each run and not counted.
+/// Work whose instructions are counted. run: does it `operations` times, identically in each call, and returns a
+/// checksum. prepare: called before each run, not counted.
 struct Case {
     std::string name;
     std::size_t operations;
@@ -20,8 +20,8 @@ struct Case {
     std::function<void()> prepare{[] {}};
 };
 
-/// Runs every case twice, and lets callgrind count the second time only. Prints a line a case, which
-/// bench/callgrind/check reads. Returns 1 when a case did not do the same work twice or none at all.
+/// Runs every case twice; callgrind counts the second run. Prints a line per case, which bench/callgrind/check reads.
+/// Returns 1 if the runs of a case differ or do nothing.
 inline int count_cases(const std::vector<Case>& cases) {
     for (const auto& one : cases) {
         one.prepare();

@@ -17,7 +17,7 @@ namespace {
 
 using namespace millpond;
 
-/// With AVX2 where the processor has it: the records are of such a machine, and valgrind runs no AVX-512.
+/// Uses AVX2 if the processor has it: the recorded counts are from such a machine, and valgrind does not run AVX-512.
 fix::Parser::Options options() {
     fix::Parser::Options chosen;
     const bool avx2 = fix::detail::supported(fix::detail::InstructionSet::avx2);
@@ -38,10 +38,10 @@ std::uint64_t read_all(fix::Parser& parser, const bench::FixStream& stream) {
 }
 
 std::uint64_t write_all() {
-    std::array<char, 512> room;
+    std::array<char, 512> buffer;
     std::uint64_t bytes = 0;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(bench::kFixMessages); ++i) {
-        fix::Writer writer{room, "FIX.4.4"};
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>('D').add<34>(100'000 + i).add<49>("BUYSIDE");
         writer.add_timestamp<52>(1'704'164'645'000'000'000 + i, fix::TimePrecision::millis).add<56>("SELLSIDE");
         writer.add<11>("ORD1").add<38>(1000 + i).add<44>(fix::Decimal{10'025 + i, 2}).add<55>("MSFT");

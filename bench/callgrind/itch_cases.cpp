@@ -21,7 +21,7 @@ int main() {
               for (const auto& datagram : datagrams) (void)decoder->decode(datagram, {}, sum);
               return sum.value;
           },
-          // A new one in each run: the same datagrams again would be duplicates.
+          // A new decoder in each run: it would drop the same datagrams as duplicates.
           [&] {
               decoder.emplace(instruments,
                               feed::ItchDecoder::Options{

@@ -1,5 +1,5 @@
-// Counted:     what a LineArbiter adds to a datagram of two lines: alone in order, and where one line loses every
-// eighth, so that seven wait until the other closes the hole. Not counted: decoding, receiving.
+// Counted:     the part of LineArbiter for a datagram on two lines: in order, and when one line loses every eighth
+// datagram, so that seven wait until the other line fills the gap. Not counted: decoding, receiving.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,10 +18,11 @@ using namespace millpond;
 using Arbiter = feed::LineArbiter<feed::ItchDecoder>;
 using Datagrams = std::vector<std::vector<std::byte>>;
 
-/// Follows the numbers, as a decoder does, and nothing else.
+/// Follows the sequence numbers like a decoder, without decoding.
 struct Follower {
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
     [[nodiscard]] const feed::moldudp64_layout::Session& session() const noexcept { return session_; }
+    [[nodiscard]] static bool accepts(const feed::moldudp64_layout::Session&) noexcept { return true; }
     [[nodiscard]] static bool is_missing(std::uint64_t, std::uint64_t) noexcept { return false; }
     void decode(std::span<const std::byte> bytes, const feed::Arrival&) noexcept {
         const auto numbers = feed::Sequencing<feed::ItchDecoder>::read(bytes);
@@ -33,7 +34,7 @@ struct Follower {
         session_ = session;
         next_ = 1;
     }
-    void begin_again(std::uint64_t first, const feed::Arrival&) noexcept { next_ = first; }
+    void restart_at(std::uint64_t first, const feed::Arrival&) noexcept { next_ = first; }
 
     std::uint64_t sum{0};
 
@@ -45,7 +46,7 @@ private:
 std::uint64_t in_order(const Datagrams& datagrams, Arbiter& arbiter) {
     Follower follower;
     for (const auto& datagram : datagrams) {
-        for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) arbiter.take(line, datagram, {}, follower);
+        for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) arbiter.receive(line, datagram, {}, follower);
     }
     return follower.sum;
 }
@@ -56,7 +57,7 @@ std::uint64_t with_holes(const Datagrams& datagrams, Arbiter& arbiter) {
     for (std::size_t i = 0; i + kEach <= datagrams.size(); i += kEach) {
         for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) {
             const auto skipped = line == 0 && i != 0 ? std::size_t{1} : std::size_t{0};
-            for (auto j = skipped; j < kEach; ++j) arbiter.take(line, datagrams[i + j], {}, follower);
+            for (auto j = skipped; j < kEach; ++j) arbiter.receive(line, datagrams[i + j], {}, follower);
         }
     }
     return follower.sum;

@@ -1,4 +1,4 @@
-// Counted:     decoding MIAX Top of Market datagrams of two or three messages into events that a handler adds up.
+// Counted:     decoding MIAX Top of Market datagrams of two or three messages into events that a handler sums up.
 // Not counted: construction, receiving, publishing.
 #include <optional>
 
@@ -20,6 +20,6 @@ int main() {
                                     for (const auto& datagram : datagrams) (void)decoder->decode(datagram, {}, sum);
                                     return sum.value;
                                 },
-                                // A new one in each run: the same datagrams again would be duplicates.
+                                // A new decoder in each run: it would drop the same datagrams as duplicates.
                                 [&] { decoder.emplace(instruments, feed::MiaxTomDecoder::Options{}); }}});
 }

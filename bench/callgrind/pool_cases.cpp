@@ -24,7 +24,7 @@ struct Order {
 
 std::uint64_t address(const void* block) { return reinterpret_cast<std::uintptr_t>(block); }
 
-/// One after the other.
+/// One block at a time.
 template <class Blocks>
 std::uint64_t alternate(Blocks& blocks) {
     std::uint64_t sum = 0;
@@ -36,7 +36,7 @@ std::uint64_t alternate(Blocks& blocks) {
     return sum;
 }
 
-/// 1,000 at a time, so that magazines are exchanged.
+/// 1,000 blocks at a time, so that magazines are exchanged.
 template <class Blocks>
 std::uint64_t in_bulk(Blocks& blocks) {
     static std::array<void*, kPairs / 4> held;

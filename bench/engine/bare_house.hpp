@@ -20,15 +20,15 @@
 
 namespace millpond::bench {
 
-/// HOUSE for one connection of RawDesk, on a bare socket: the least that a peer can do. It reads no more of an order
-/// than its ClOrdID, of seven characters, writes that into a finished report and corrects the CheckSum.
+/// HOUSE for one connection of RawDesk, on a bare socket: the minimum that a peer must do. It reads only the ClOrdID of
+/// an order, of seven characters, copies it into a finished report and corrects the CheckSum.
 template <bool kSpins>
 class BareHouse {
 public:
     BareHouse() : thread_([this] { serve(); }) {}
     BareHouse(const BareHouse&) = delete;
     BareHouse& operator=(const BareHouse&) = delete;
-    /// The client has closed its connection.
+    /// True after the client has closed its connection.
     ~BareHouse() { thread_.join(); }
 
     [[nodiscard]] int port() const { return listener_.port(); }
@@ -76,16 +76,16 @@ private:
         return text.substr(text.find(tag) + tag.size());
     }
 
-    /// The next message, alone in the socket; empty at the end.
+    /// The next message, which is the only one in the socket; empty at the end.
     [[nodiscard]] std::string_view read(const TcpSocket& client) {
         std::size_t have = 0;
         for (std::uint32_t spins = 0;;) {
             const auto got =
-                ::recv(client.descriptor(), room_.data() + have, room_.size() - have, kSpins ? MSG_DONTWAIT : 0);
+                ::recv(client.descriptor(), buffer_.data() + have, buffer_.size() - have, kSpins ? MSG_DONTWAIT : 0);
             if (got == 0) return {};
             if (got > 0) {
                 have += static_cast<std::size_t>(got);
-                const std::string_view text{room_.data(), have};
+                const std::string_view text{buffer_.data(), have};
                 if (have > kTrailerBytes && text.substr(have - kTrailerBytes, 3) == "10=") return text;
                 continue;
             }
@@ -96,8 +96,8 @@ private:
 
     template <class Body>
     [[nodiscard]] static std::string message(std::string_view type, Body body) {
-        std::array<char, 512> room;
-        fix::Writer writer{room, "FIX.4.4"};
+        std::array<char, 512> buffer;
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>(type).add<34>(1).add<49>("HOUSE");
         writer.add_timestamp(52, core::utc_nanos(), fix::TimePrecision::millis).add<56>("DESK");
         body(writer);
@@ -117,7 +117,7 @@ private:
     }
 
     TcpListener listener_;
-    std::array<char, 4096> room_{};
+    std::array<char, 4096> buffer_{};
     std::thread thread_;
 };
 

@@ -18,13 +18,13 @@
 namespace millpond::bench {
 
 inline constexpr std::size_t kWarmMessages = 500;
-inline constexpr std::chrono::milliseconds kWarmUp{1};  // as the guide has it
+inline constexpr std::chrono::milliseconds kWarmUp{1};  // as in the guide
 
-/// Traffic of the thread that reads, with itself, so that its part of the kernel stays in the caches: the question is
-/// about the side that sends.
+/// Loopback traffic of the reading thread with itself, which keeps its part of the kernel in the caches: the bench is
+/// about the sending side.
 class WarmPeer {
 public:
-    /// Every millisecond; false: not yet.
+    /// Exchanges a datagram once per millisecond. Returns false if it is too early.
     bool keep_warm() {
         const auto now = core::monotonic_nanos();
         if (now < next_ns_) return false;
@@ -41,17 +41,17 @@ private:
 };
 
 struct Silence {
-    std::chrono::milliseconds length{0};  ///< 0: the warm messages themselves are the samples.
+    std::chrono::milliseconds length{0};  ///< 0: the messages before the silence are the samples.
     std::size_t times{1};
-    bool rehearses{false};  ///< The caller makes a draft every millisecond and drops it.
+    bool rehearses{false};  ///< The caller makes and drops a draft every millisecond.
 };
 
-/// Messages one at a time, then silence in which both threads spin, then one more: that one's time until the peer has
-/// it, in microseconds.
+/// Sends single messages, then spins silently in both threads, then sends one more. The sample is the time until the
+/// peer has that one, in microseconds.
 template <class Path>
 Finding first_messages(Path&& path, const Silence& silence) {
     WarmPeer peer;
-    std::uint64_t sent = 1;  // by the path itself
+    std::uint64_t sent = 1;  // one message was sent by the path itself
     const auto send_one = [&] {
         const auto begin = core::ticks();
         path.send();
@@ -83,7 +83,7 @@ Finding first_messages(Path&& path, const Silence& silence) {
     return found;
 }
 
-/// A tenth of the silence with --quick.
+/// Duration of the silence; a tenth with --quick.
 inline void compare_first_messages(std::chrono::milliseconds length, std::size_t times,
                                    const std::vector<std::chrono::nanoseconds>& warm_ups) {
     const auto silent = std::chrono::milliseconds{scaled(static_cast<std::size_t>(length.count()))};
@@ -99,7 +99,7 @@ inline void compare_first_messages(std::chrono::milliseconds length, std::size_t
     constexpr auto kWarm = std::chrono::milliseconds{0};
     std::vector<Contender> contenders{{"warm", [=] { return ours(kWarm, {}); }},
                                       {"raw sockets, warm", [=] { return raw(kWarm); }}};
-    // Ten seconds for each sample: only one contender that is silent then, so that a bench ends within two minutes.
+    // Ten seconds for each sample: only one contender with a silence, so that a bench ends within two minutes.
     if (warm_ups.size() > 1) contenders.push_back({"raw sockets, after silence", [=] { return raw(silent); }});
     std::vector<Goal> goals;
     for (const auto warm_up : warm_ups) {

@@ -23,11 +23,11 @@
 
 namespace millpond::bench {
 
-/// DESK of a FIX 4.4 session with HOUSE on a bare socket, which it reads spinning. It keeps no store and checks what
-/// comes: frame, CheckSum, type and ClOrdID.
+/// DESK of a FIX 4.4 session with HOUSE on a bare socket, which it reads spinning. It has no store and checks only
+/// frame, CheckSum, type and ClOrdID of a message.
 class RawDesk {
 public:
-    /// port: of loopback. Tries again for up to ten seconds while HOUSE is not ready.
+    /// port: of loopback. Retries for up to ten seconds while HOUSE is not ready.
     explicit RawDesk(int port) {
         wait_until([&] { return try_logon(port); });
     }
@@ -36,18 +36,18 @@ public:
     ~RawDesk() {
         try {
             write("5", [](fix::Writer&) {});
-            // The peer answers and closes, or has two seconds for it.
+            // Waits two seconds for the peer to answer and close.
             const timeval patience{.tv_sec = 2, .tv_usec = 0};
             ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
             ::shutdown(socket_, SHUT_WR);
-            while (::recv(socket_, room_.data(), room_.size(), 0) > 0) {
+            while (::recv(socket_, buffer_.data(), buffer_.size(), 0) > 0) {
             }
         } catch (const std::exception&) {  // the connection has ended already
         }
         ::close(socket_);
     }
 
-    /// The id of the report that answers the order.
+    /// ClOrdID of the report that answers the order.
     std::uint64_t round_trip(std::uint64_t id) {
         write("D", [&](fix::Writer& writer) { write_order(writer, id, core::utc_nanos()); });
         const auto report = read();
@@ -72,15 +72,15 @@ private:
         try {
             write("A", [](fix::Writer& writer) { writer.add<98>('0').add<108>(30); });
             return has(read(), "35=A");
-        } catch (const std::runtime_error&) {  // a session that has not noticed its end yet takes no second one
+        } catch (const std::runtime_error&) {  // a session that has not noticed its end refuses a second connection
             return false;
         }
     }
 
     template <class Body>
     void write(std::string_view type, Body body) {
-        std::array<char, 512> room;
-        fix::Writer writer{room, "FIX.4.4"};
+        std::array<char, 512> buffer;
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>(type).add<34>(++sent_).add<49>("DESK");
         writer.add_timestamp(52, core::utc_nanos(), fix::TimePrecision::millis).add<56>("HOUSE");
         body(writer);
@@ -90,23 +90,23 @@ private:
         }
     }
 
-    /// The next message, alone in the socket: nothing is asked before the last answer is here.
+    /// The next message, which is the only one in the socket: the next order is sent after the report.
     [[nodiscard]] std::string_view read() {
         std::size_t have = 0;
         std::string_view message;
         spin_until([&] {
-            const auto got = ::recv(socket_, room_.data() + have, room_.size() - have, MSG_DONTWAIT);
+            const auto got = ::recv(socket_, buffer_.data() + have, buffer_.size() - have, MSG_DONTWAIT);
             if (got == 0) throw std::runtime_error("a peer of the bench closed the session");
             if (got < 0) return false;
             have += static_cast<std::size_t>(got);
-            const auto frame = fix::next_frame(std::as_bytes(std::span{room_.data(), have}));
+            const auto frame = fix::next_frame(std::as_bytes(std::span{buffer_.data(), have}));
             if (!frame) {
                 if (frame.error().error != fix::FrameError::incomplete) {
                     throw std::runtime_error("a peer of the bench sent a garbled message");
                 }
                 return false;
             }
-            message = {room_.data(), frame->bytes.size()};
+            message = {buffer_.data(), frame->bytes.size()};
             check(message, frame->trailer_offset);
             return true;
         });
@@ -126,7 +126,7 @@ private:
 
     int socket_{-1};
     std::uint64_t sent_{0};
-    std::array<char, 4096> room_{};
+    std::array<char, 4096> buffer_{};
 };
 
 }  // namespace millpond::bench

@@ -50,8 +50,8 @@ public:
     int there{-1};
 };
 
-/// The least that a round trip takes: bytes of an order's length go there, bytes of a report's length come back, and
-/// only the id in them is read.
+/// The minimum of a round trip: sends as many bytes as an order has, receives as many as a report has, and reads only
+/// the id in them.
 template <bool kSpins>
 class RawPath {
 public:
@@ -77,7 +77,7 @@ public:
         server_.join();
     }
 
-    /// The id that came back.
+    /// The id in the reply.
     std::uint64_t round_trip(std::uint64_t id) {
         std::memcpy(order_.data(), &id, sizeof id);
         send(sockets_.here, {order_.data(), order_.size()});
@@ -85,8 +85,7 @@ public:
         std::memcpy(&id, report_.data(), sizeof id);
         return id;
     }
-    /// `count` orders, each answered, with up to `window` unanswered; one call of the kernel for each message. Gives
-    /// the last id.
+    /// Sends `count` orders, with up to `window` unanswered and one system call per message. Returns the last id.
     std::uint64_t round_trips(std::uint64_t first_id, std::size_t count, std::size_t window) {
         const auto end = first_id + count;
         auto answered = first_id - 1;

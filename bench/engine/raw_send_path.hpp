@@ -18,9 +18,9 @@
 
 namespace millpond::bench {
 
-/// The least that handing a message to another thread, which writes it to a socket, takes: a counter says how many are
-/// handed over, the thread spins on it and sends as many bytes as those orders have, all that wait at once. Nothing is
-/// encoded, kept or counted.
+/// The minimum of handing messages to another thread that writes them to a socket: a counter has the number of
+/// messages, and the thread spins on it and sends the bytes of all waiting orders at once. Encodes, stores and counts
+/// nothing.
 class RawSendPath {
 public:
     RawSendPath() {
@@ -36,9 +36,9 @@ public:
     }
 
     void send() { handed_.store(++sent_, std::memory_order_release); }
-    /// Messages that the peer has, all in all. Does not wait.
+    /// Number of messages that the peer has received in total. Does not wait.
     [[nodiscard]] std::uint64_t arrived() {
-        const auto got = ::recv(sockets_.there, room_.data(), room_.size(), MSG_DONTWAIT);
+        const auto got = ::recv(sockets_.there, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (got > 0) bytes_ += static_cast<std::uint64_t>(got);
         return bytes_ / kOrderBytes;
     }
@@ -49,11 +49,11 @@ private:
 
     void run() {
         run_on(two_cores().second);
-        constexpr std::uint64_t kMostAtOnce = 64;
-        const std::array<char, kMostAtOnce * kOrderBytes> orders{};
+        constexpr std::uint64_t kMaxAtOnce = 64;
+        const std::array<char, kMaxAtOnce * kOrderBytes> orders{};
         std::uint64_t done = 0;
         for (std::uint32_t fruitless = 0; !stop_.load(std::memory_order_relaxed);) {
-            const auto waiting = std::min(handed_.load(std::memory_order_acquire) - done, kMostAtOnce);
+            const auto waiting = std::min(handed_.load(std::memory_order_acquire) - done, kMaxAtOnce);
             if (waiting == 0) {
                 core::cpu_relax();
                 if (++fruitless % 20'000 == 0) sched_yield();
@@ -61,7 +61,7 @@ private:
             }
             const auto bytes = waiting * kOrderBytes;
             if (::send(sockets_.here, orders.data(), bytes, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes)) {
-                return;  // a reader that waits for it gives up and says so
+                return;  // the waiting reader times out with an error
             }
             written_.store(done += waiting, std::memory_order_relaxed);
         }
@@ -70,7 +70,7 @@ private:
     TcpPair sockets_;
     std::uint64_t sent_{0};
     std::uint64_t bytes_{0};
-    std::array<char, 65'536> room_{};
+    std::array<char, 65'536> buffer_{};
     std::atomic<bool> stop_{false};
     alignas(64) std::atomic<std::uint64_t> handed_{0};
     alignas(64) std::atomic<std::uint64_t> written_{0};

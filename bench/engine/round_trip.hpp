@@ -25,9 +25,9 @@
 namespace millpond::bench {
 
 inline const core::TickRate kRate;
-inline constexpr std::uint64_t kFirstId = 1'000'000;  // ids of one width
+inline constexpr std::uint64_t kFirstId = 1'000'000;  // all ids have the same width
 
-/// `count` round trips after some that warm up; microseconds.
+/// Microseconds of `count` round trips after a warm-up.
 template <class Path>
 [[nodiscard]] Finding round_trips(Path&& path, std::size_t count) {
     const auto warm = count / 10;
@@ -45,7 +45,7 @@ template <class Path>
     return found;
 }
 
-/// Raw sockets first, then ours with the store in memory and in a file; each side has a processor of its own.
+/// Adds raw sockets, then our sessions with a store in memory and in a file; each side has its own processor.
 template <core::Poll kPoll>
 [[nodiscard]] std::vector<Contender> round_trip_contenders(std::size_t count) {
     const auto ours = [count](bool in_files) {
@@ -71,8 +71,8 @@ inline void compare_round_trips(Question question, const std::vector<Contender>&
 }
 
 #ifdef MILLPOND_RIVAL_QUICKFIX_PEER
-/// Both sides QuickFIX's, the threads of each on a processor of their own. The next order is sent on the thread that
-/// brought the report, as ours is.
+/// QuickFIX on both sides, the threads of each side on one processor. The next order is sent on the thread that
+/// received the report, like ours.
 class QuickFixPath {
 public:
     QuickFixPath(bool in_files, std::size_t count)
@@ -81,7 +81,7 @@ public:
           count_(count) {
         found_.latencies.reserve(count);
         const auto port = free_port();
-        run_on(two_cores().second);  // what is started from here on stays there
+        run_on(two_cores().second);  // threads started from here on run there
         house_ =
             std::make_unique<QuickFixPeer>(QuickFixPeer::Options{.initiates = false,
                                                                  .port = port,

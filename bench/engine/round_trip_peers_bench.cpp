@@ -66,8 +66,7 @@ bench::Finding with_quickfix(std::size_t count) {
 #endif
 
 #ifdef MILLPOND_RIVAL_JVM_FIX
-/// A warm acceptor in a process of its own: its code is compiled when a few thousand orders have come, on a busy
-/// machine after a longer time.
+/// A warmed-up acceptor in its own process: its code is compiled after a few thousand orders, later on a busy machine.
 bench::Contender jvm_peer(const std::string& name, const std::string& kind, std::size_t count) {
     const auto port = bench::free_port();
     bench::run_on(bench::two_cores().second);

@@ -45,7 +45,7 @@ struct BudgetEncoder {
     }
 };
 
-/// The samples of a histogram, each as the middle of its bucket; microseconds.
+/// The samples of a histogram, each as the middle of its bucket, in microseconds.
 inline std::vector<float> samples_of(const metrics::LatencyHistogram& histogram) {
     const auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
     histogram.read(*snapshot);
@@ -66,8 +66,8 @@ inline const metrics::LatencyHistogram& histogram_of(Stage stage, const engine::
     }
 }
 
-/// An acceptor's session on a spinning I/O thread with a sender, and the bare socket of its peer, which this thread
-/// reads. All messages have one length.
+/// An acceptor's session on a spinning I/O thread, with a sender, and the peer's bare socket, which this thread reads.
+/// All messages have the same length.
 class SendPath {
 public:
     explicit SendPath(std::chrono::nanoseconds warm_up = {}) {
@@ -99,17 +99,17 @@ public:
         }
         ++sent_;
     }
-    /// Makes a draft and drops it.
+    /// Makes and drops a draft.
     void rehearse() { static_cast<void>(sender_->try_make(BudgetOrder{kFirstId, core::utc_nanos()})); }
-    /// Messages that the peer has, all in all. Does not wait.
+    /// Number of messages that the peer has received in total. Does not wait.
     [[nodiscard]] std::uint64_t arrived() {
-        const auto got = ::recv(peer_, room_.data(), room_.size(), MSG_DONTWAIT);
+        const auto got = ::recv(peer_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (got > 0) bytes_ += static_cast<std::uint64_t>(got);
         return peer_message_bytes_ == 0 ? 0 : bytes_ / peer_message_bytes_;
     }
-    /// Messages that were written. The peer may have the bytes before the sender has counted them.
+    /// Number of messages that the sender has counted as written; the peer may have received more.
     [[nodiscard]] std::uint64_t written() const { return sender_->counters().written.read(); }
-    /// Not for Stage::whole, which only the caller sees.
+    /// Samples of a stage, except Stage::whole, which only the caller can measure.
     [[nodiscard]] std::vector<float> latencies(Stage stage) const {
         return samples_of(histogram_of(stage, sender_->latencies()));
     }
@@ -126,13 +126,13 @@ private:
         if (::connect(peer_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
             throw std::runtime_error("no connection to the acceptor");
         }
-        std::array<char, 512> room;
-        fix::Writer writer{room, "FIX.4.4"};
+        std::array<char, 512> buffer;
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>("A").add<34>(1).add<49>("DESK").add_timestamp(52, core::utc_nanos(), fix::TimePrecision::millis);
         writer.add<56>("HOUSE").add<98>('0').add<108>(0);
         const auto logon = writer.finish().value();
         if (::send(peer_, logon.data(), logon.size(), MSG_NOSIGNAL) < 0 ||
-            ::recv(peer_, room_.data(), room_.size(), 0) <= 0) {
+            ::recv(peer_, buffer_.data(), buffer_.size(), 0) <= 0) {
             throw std::runtime_error("no logon");
         }
     }
@@ -152,18 +152,19 @@ private:
     std::uint64_t sent_{0};
     std::uint64_t bytes_{0};
     std::uint64_t peer_message_bytes_{0};
-    std::array<char, 65'536> room_{};
+    std::array<char, 65'536> buffer_{};
 };
 
-/// `count` messages through the path, one every `pace_ns` (0: each when the one before has arrived): the time until the
-/// peer has each, from when it was due.
-/// Path: sends one message when it is made; then send(), arrived() and written(), as SendPath.
+/// Sends `count` messages through the path, one every `pace_ns` (0: each after the previous one has arrived). Returns
+/// the time of each from when it was due until the peer has it.
+///
+/// Path: sends one message at construction; then has send(), arrived() and written(), like SendPath.
 template <class Path>
 std::vector<float> send_paced(Path& path, std::size_t count, std::int64_t pace_ns) {
     std::vector<std::uint64_t> handed(count + 1);
     std::vector<float> whole;
     whole.reserve(count);
-    std::uint64_t seen = 1;  // the one that was sent already
+    std::uint64_t seen = 1;  // the constructor sent one message
     const auto look = [&] {
         const auto arrived = path.arrived();
         const auto now = core::ticks();
@@ -188,7 +189,7 @@ std::vector<float> send_paced(Path& path, std::size_t count, std::int64_t pace_n
     return whole;
 }
 
-/// How long the stage took.
+/// The duration of the stage.
 inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
     run_on(two_cores().first);
     SendPath path;
@@ -196,7 +197,7 @@ inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
     return {.answer = path.written(), .latencies = stage == Stage::whole ? std::move(whole) : path.latencies(stage)};
 }
 
-/// The limit: the same threads and the same pace with raw sockets.
+/// The limit: the same threads at the same pace with raw sockets.
 inline Finding raw_budget(std::size_t count, std::int64_t pace_ns) {
     run_on(two_cores().first);
     RawSendPath path;

@@ -43,7 +43,7 @@ public:
     }
 };
 
-/// Notes the id of the last report.
+/// Keeps the id of the last report.
 class OrderingDesk final : public engine::Application {
 public:
     fix::Verdict on_message(engine::SessionLink&, const fix::Message& report) override {
@@ -55,8 +55,8 @@ public:
     engine::SessionLink* link{nullptr};
 };
 
-/// Both sides with the full session: the desk on the thread that measures, the house on an I/O thread of its own. A
-/// standby of the house has a third thread, on the desk's processor.
+/// Full sessions on both sides: the desk on the measuring thread, the house on its own I/O thread. A standby of the
+/// house has a third thread, on the desk's processor.
 class SessionPath {
 public:
     SessionPath(core::Poll poll, bool in_files, std::optional<engine::StandbyMode> standby = {})
@@ -93,7 +93,7 @@ public:
         while (desk_.last_id != id) here_.poll(std::chrono::milliseconds{1'000});
         return desk_.last_id;
     }
-    /// `count` orders, each answered, with up to `window` unanswered. Gives the last id.
+    /// Sends `count` orders, with up to `window` unanswered. Returns the last id.
     std::uint64_t round_trips(std::uint64_t first_id, std::size_t count, std::size_t window) {
         desk_.last_id = first_id - 1;
         const auto end = first_id + count;
@@ -107,7 +107,7 @@ public:
         }
         return desk_.last_id;
     }
-    /// The standby was never lost and gets all that the house has sent. True without one.
+    /// True if the standby was never lost and has everything that the house has sent, or if there is no standby.
     [[nodiscard]] bool standby_has_all() {
         if (!replicas_) return true;
         const auto end = core::monotonic_nanos() + 10'000'000'000;

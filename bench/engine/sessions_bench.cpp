@@ -61,11 +61,11 @@ public:
     }
     /// Waits for the socket and takes what it has.
     void read() {
-        std::array<char, 4096> room;
-        const auto size = ::recv(socket_, room.data(), room.size(), 0);
+        std::array<char, 4096> buffer;
+        const auto size = ::recv(socket_, buffer.data(), buffer.size(), 0);
         if (size <= 0) throw std::runtime_error("the engine closed a session of the bench");
         // A message ends with its CheckSum, "10=ddd" and a delimiter; no message here is cut by a read.
-        const std::string_view text{room.data(), static_cast<std::size_t>(size)};
+        const std::string_view text{buffer.data(), static_cast<std::size_t>(size)};
         for (auto at = text.find("\00110="); at != std::string_view::npos; at = text.find("\00110=", at + 1)) {
             ++received_;
         }
@@ -75,8 +75,8 @@ public:
 private:
     template <class Body>
     void write(std::string_view type, Body body) {
-        std::array<char, 512> room;
-        fix::Writer writer{room, "FIX.4.4"};
+        std::array<char, 512> buffer;
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>(type).add<34>(++sent_).add<49>(name_);
         writer.add_timestamp(52, core::utc_nanos(), fix::TimePrecision::millis).add<56>("HOUSE");
         body(writer);

@@ -22,11 +22,11 @@ namespace {
 
 using namespace millpond;
 
-// So many that no processor learns the order of their symbols by heart.
+// Too many for a branch predictor to learn the order of their symbols.
 constexpr std::size_t kDatagrams = 16'384;
 const auto kInput = bench::bbo28_datagrams(bench::wandering_quotes(kDatagrams));
 
-// Runs `decode(datagram, sum)` over the input again and again.
+// Runs `decode(datagram, sum)` over the input repeatedly.
 template <class Decode>
 bench::Finding run(Decode&& decode) {
     bench::Sum sum;
@@ -39,7 +39,7 @@ bench::Finding run(Decode&& decode) {
     return {.value = nanos, .answer = sum.value};
 }
 
-// The bare minimum: five loads at fixed offsets and a perfect hash of exactly these symbols. Checks nothing.
+// The bare minimum: five loads at fixed offsets and a perfect hash of exactly these symbols, without checks.
 class FixedOffsets {
 public:
     FixedOffsets() {
@@ -53,9 +53,9 @@ public:
         feed::Quote quote;
         quote.instrument = ids_[place(core::load_be<std::uint64_t>(bytes + 20))];
         quote.ask_size = core::load_be<std::uint32_t>(bytes + 4);
-        quote.ask_price = core::load_be<std::uint32_t>(bytes + 8);
+        quote.ask_price = feed::price_from<feed::kBbo28Scale>(core::load_be<std::uint32_t>(bytes + 8));
         quote.bid_size = core::load_be<std::uint32_t>(bytes + 12);
-        quote.bid_price = core::load_be<std::uint32_t>(bytes + 16);
+        quote.bid_price = feed::price_from<feed::kBbo28Scale>(core::load_be<std::uint32_t>(bytes + 16));
         sum.on(quote);
     }
 
@@ -80,7 +80,7 @@ private:
     std::array<std::uint16_t, std::size_t{1} << kBits> ids_;
 };
 
-// How such a parse is often written: a struct of doubles and a string, and a map from names to numbers.
+// The usual way to write such a parser: a struct of doubles and a string, and a map from names to numbers.
 class DoublesAndStrings {
 public:
     void operator()(const bench::Bbo28Bytes& datagram, bench::Sum& sum) {
@@ -101,8 +101,8 @@ public:
         const auto id = ids_.try_emplace(parsed.symbol, ids_.size()).first->second;
         feed::Quote quote;
         quote.instrument = static_cast<feed::InstrumentId>(id);
-        quote.bid_price = std::llround(parsed.bid_price * 10'000.0);
-        quote.ask_price = std::llround(parsed.ask_price * 10'000.0);
+        quote.bid_price = std::llround(parsed.bid_price * 1e9);
+        quote.ask_price = std::llround(parsed.ask_price * 1e9);
         quote.bid_size = parsed.bid_size;
         quote.ask_size = parsed.ask_size;
         sum.on(quote);

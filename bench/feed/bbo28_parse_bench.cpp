@@ -34,7 +34,7 @@ bench::Finding run(Parse&& parse) {
     return {.value = nanos, .answer = answer};
 }
 
-// The bare minimum: each field loaded from its place.
+// The bare minimum: a load for each field.
 struct FixedOffsets {
     std::uint32_t spread, ask_size, ask_price, bid_size, bid_price;
     std::uint64_t symbol;
@@ -48,7 +48,7 @@ struct FixedOffsets {
     [[nodiscard]] std::uint64_t checksum() const { return spread + 3ULL * bid_price + (symbol >> 56); }
 };
 
-// What Bbo28Decoder reads them with.
+// The parser of Bbo28Decoder.
 struct Viewed {
     std::uint32_t spread, ask_size, ask_price, bid_size, bid_price;
     std::uint64_t symbol;
@@ -64,7 +64,7 @@ struct Viewed {
     [[nodiscard]] std::uint64_t checksum() const { return spread + 3ULL * bid_price + (symbol >> 56); }
 };
 
-// How such a parse is often written.
+// The usual way to write such a parser.
 struct DoublesAndString {
     std::string symbol;
     double spread, ask_price, bid_price;

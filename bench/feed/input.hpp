@@ -14,7 +14,7 @@
 #include <millpond/feed/miax_tom_encoder.hpp>
 #include <millpond/feed/quotes_encoder.hpp>
 
-/// What the benches and instruction counts of decoders are fed with: seeded, so that every contender gets the same
+/// Input of the benches and instruction counts of decoders: seeded, so that every contender gets the same
 /// bytes.
 namespace millpond::bench {
 
@@ -39,8 +39,8 @@ inline std::vector<feed::Quote> wandering_quotes(std::size_t count) {
         price -= 100;
         auto& quote = quotes[i];
         quote.instrument = static_cast<feed::InstrumentId>(instrument);
-        quote.bid_price = price;
-        quote.ask_price = price + 100 * (1 + static_cast<std::uint32_t>(random() % 4));
+        quote.bid_price = feed::price_from<10'000>(price);
+        quote.ask_price = feed::price_from<10'000>(price + 100 * (1 + static_cast<std::uint32_t>(random() % 4)));
         quote.bid_size = 100 * (1 + random() % 50);
         quote.ask_size = 100 * (1 + random() % 50);
         quote.exchange_utc_ns = 1'580'398'200'000'000'000 + static_cast<std::int64_t>(i) * 12'345;
@@ -57,11 +57,13 @@ inline std::vector<Bbo28Bytes> bbo28_datagrams(const std::vector<feed::Quote>& q
     for (const auto& quote : quotes) {
         const auto symbol = symbol_of(quote.instrument);
         const auto narrow = [](auto value) { return static_cast<std::uint32_t>(value); };
-        feed::write_bbo28(datagrams.emplace_back().data(), {.spread = narrow(quote.ask_price - quote.bid_price),
+        const auto bid = narrow(feed::in_venue_scale<feed::kBbo28Scale>(quote.bid_price));
+        const auto ask = narrow(feed::in_venue_scale<feed::kBbo28Scale>(quote.ask_price));
+        feed::write_bbo28(datagrams.emplace_back().data(), {.spread = ask - bid,
                                                             .ask_size = narrow(quote.ask_size),
-                                                            .ask_price = narrow(quote.ask_price),
+                                                            .ask_price = ask,
                                                             .bid_size = narrow(quote.bid_size),
-                                                            .bid_price = narrow(quote.bid_price),
+                                                            .bid_price = bid,
                                                             .symbol = symbol.view()});
     }
     return datagrams;
@@ -84,7 +86,7 @@ inline std::vector<std::vector<std::byte>> quotes_datagrams(const std::vector<fe
     return datagrams;
 }
 
-/// The number by which MIAX calls an instrument: not dense, as in life.
+/// The number that MIAX has for an instrument: not dense, as in the real feed.
 inline constexpr std::uint32_t product_of(std::size_t instrument) {
     return 100'000 + static_cast<std::uint32_t>(instrument) * 37;
 }
@@ -111,7 +113,7 @@ inline std::vector<std::vector<std::byte>> miax_datagrams(const std::vector<feed
     return datagrams;
 }
 
-/// Adds up what it is handed, so that contenders can be compared by what they understood.
+/// Sums up events, so that contenders can be compared by the contents that they decoded.
 struct Sum {
     std::uint64_t value{0};
 

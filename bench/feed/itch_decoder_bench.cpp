@@ -12,7 +12,8 @@ namespace {
 
 using namespace millpond;
 
-// A day's shape has its orders before the measurement begins; messages go to books at random, which no cache likes.
+// A day's shape has its orders before the measurement begins; its messages go to books at random, which misses the
+// caches.
 constexpr bool kDay = MILLPOND_BENCH_BOOKS > bench::kBooks;
 constexpr bench::OrderShape kShape{.books = MILLPOND_BENCH_BOOKS,
                                    .live_each = kDay ? 260 : 16,

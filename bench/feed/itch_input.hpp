@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -16,25 +17,26 @@
 
 #include "bench/feed/input.hpp"
 
-/// A seeded flow of orders as ITCH in MoldUDP64, three messages a datagram: adds, deletes and executions in the shares
-/// of a real stock's day, with some replacements and reductions; never crossed.
+/// A seeded flow of orders as ITCH in MoldUDP64, three messages per datagram: adds, deletes and executions in the
+/// proportions of a real stock's day, with some replacements and reductions. Books are never crossed.
 namespace millpond::bench {
 
 inline constexpr std::size_t kBooks = 64;
-inline constexpr std::uint32_t kLowestPrice = 1'000'000;
+inline constexpr std::uint32_t kMinPrice = 1'000'000;
 inline constexpr std::uint32_t kPriceStep = 100;
 inline constexpr std::uint32_t kPriceSteps = 128;  // bids in the lower half, asks in the upper half
 
 inline constexpr std::size_t kItchMessagesEach = 3;
 
-/// How many instruments there are, how many live orders each has at least, and how many messages come when they have.
+/// The number of instruments, the minimum number of live orders of each, and the number of messages after these exist.
 struct OrderShape {
     std::size_t books{kBooks};
     std::size_t live_each{16};
-    bool fill_first{false};  ///< Whether the orders of all books are there before anything else comes.
+    bool fill_first{false};  ///< Whether the orders of all books are added before any other message.
     std::size_t measured{0};
+    std::size_t most_each{std::numeric_limits<std::size_t>::max()};  ///< Live orders of an instrument.
 
-    /// Messages that are not timed: the directory and, where they come first, the orders; else 3,000.
+    /// Number of messages that are not timed: the directory and, with fill_first, the orders; else 3,000.
     [[nodiscard]] constexpr std::size_t warm() const {
         const auto filling = fill_first ? books * (1 + live_each) : 3'000;
         return filling / kItchMessagesEach * kItchMessagesEach;
@@ -67,7 +69,7 @@ public:
         constexpr std::uint64_t kExecutions = 980;
         constexpr std::uint64_t kReductions = 990;
         const auto what = random_() % 1'000;
-        if (live.size() < shape_.live_each || what < kAdds) {
+        if (live.size() < shape_.live_each || (what < kAdds && live.size() < shape_.most_each)) {
             const bool is_bid = random_() % 2 == 0;
             live.push_back({++last_id_, shares(), is_bid});
             return encoder_.order_added(last_id_, is_bid ? 'B' : 'S', live.back().shares, stock(book).view(),
@@ -80,12 +82,12 @@ public:
             return encoder_.order_deleted(id);
         }
         if (what < kExecutions) {
-            const auto [id, taken] = take(live, order);
-            return encoder_.order_executed(id, taken, ++last_match_);
+            const auto [id, reduced] = reduce(live, order);
+            return encoder_.order_executed(id, reduced, ++last_match_);
         }
         if (what < kReductions) {
-            const auto [id, taken] = take(live, order);
-            return encoder_.order_reduced(id, taken);
+            const auto [id, reduced] = reduce(live, order);
+            return encoder_.order_reduced(id, reduced);
         }
         const auto old = std::exchange(order.id, ++last_id_);
         order.shares = shares();
@@ -95,7 +97,7 @@ public:
     [[nodiscard]] std::uint64_t last_id() const { return last_id_; }
 
 private:
-    // The first kInstruments are named as everywhere; a digit makes the names of others.
+    // The first kInstruments have the names of the other benches; others get a digit.
     static feed::Symbol stock(std::size_t book) {
         const auto name = symbol_of(book % kInstruments);
         if (book < kInstruments) return name;
@@ -103,22 +105,22 @@ private:
     }
     std::uint32_t shares() { return 100 * (1 + static_cast<std::uint32_t>(random_() % 10)); }
     std::uint32_t price(bool is_bid) {
-        // Dense near the middle: the smaller of two draws.
+        // Dense near the middle: the smaller of two random numbers.
         const auto away = static_cast<std::uint32_t>(std::min(random_() % 64, random_() % 64));
         const auto step = is_bid ? kPriceSteps / 2 - 1 - away : kPriceSteps / 2 + away;
-        return kLowestPrice + step * kPriceStep;
+        return kMinPrice + step * kPriceStep;
     }
     static void forget(std::vector<Order>& live, Order& order) {
         order = live.back();
         live.pop_back();
     }
-    // A half or all of the order.
-    std::pair<std::uint64_t, std::uint32_t> take(std::vector<Order>& live, Order& order) {
+    // Reduces the order by 100 shares or all of them. Returns its id and that number.
+    std::pair<std::uint64_t, std::uint32_t> reduce(std::vector<Order>& live, Order& order) {
         const auto id = order.id;
-        const auto taken = order.shares > 100 && random_() % 2 == 0 ? 100 : order.shares;
-        order.shares -= taken;
+        const auto reduced = order.shares > 100 && random_() % 2 == 0 ? 100 : order.shares;
+        order.shares -= reduced;
         if (order.shares == 0) forget(live, order);
-        return {id, taken};
+        return {id, reduced};
     }
 
     OrderShape shape_;

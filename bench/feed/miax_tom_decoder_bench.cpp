@@ -23,7 +23,7 @@ using namespace millpond;
 namespace at = feed::miax_tom_layout;
 
 constexpr std::size_t kMessages = 8'192;
-constexpr std::size_t kWarmDatagrams = 512;  // of two or three messages
+constexpr std::size_t kWarmDatagrams = 512;  // two or three messages each
 const bench::Stream kStream{.datagrams = bench::miax_datagrams(bench::wandering_quotes(kMessages)),
                             .warm = kWarmDatagrams,
                             .messages = kMessages - kWarmDatagrams * 5 / 2};
@@ -45,7 +45,7 @@ void walk(const std::vector<std::byte>& datagram, OnSide&& on_side) {
     }
 }
 
-// The bare minimum: loads at fixed offsets into the two sides of an array that the product's number finds directly.
+// The bare minimum: loads at fixed offsets, into the two sides of an array that is indexed by the product's number.
 class FixedOffsets {
 public:
     FixedOffsets() {
@@ -57,7 +57,7 @@ public:
     void operator()(const std::vector<std::byte>& datagram, bench::Sum& sum) {
         walk(datagram, [&](bool is_bid, std::uint32_t product, std::uint16_t price, std::uint16_t size) {
             auto& quote = quotes_[(product - bench::product_of(0)) / (bench::product_of(1) - bench::product_of(0))];
-            (is_bid ? quote.bid_price : quote.ask_price) = feed::Price{price} * 100;
+            (is_bid ? quote.bid_price : quote.ask_price) = feed::price_from<100>(price);
             (is_bid ? quote.bid_size : quote.ask_size) = size;
             sum.on(quote);
         });
@@ -67,7 +67,7 @@ private:
     std::array<feed::Quote, bench::kInstruments> quotes_{};
 };
 
-// The same walk into structs of doubles and a name, found by a map.
+// Like the decoder above, into structs of doubles and a name, found by a map.
 class DoublesAndStrings {
 public:
     void operator()(const std::vector<std::byte>& datagram, bench::Sum& sum) {
@@ -79,8 +79,8 @@ public:
             (is_bid ? book.bid_size : book.ask_size) = size;
             feed::Quote quote;
             quote.instrument = static_cast<feed::InstrumentId>(book.id);
-            quote.bid_price = std::llround(book.bid_price * 10'000.0);
-            quote.ask_price = std::llround(book.ask_price * 10'000.0);
+            quote.bid_price = std::llround(book.bid_price * 1e9);
+            quote.ask_price = std::llround(book.ask_price * 1e9);
             quote.bid_size = book.bid_size;
             quote.ask_size = book.ask_size;
             sum.on(quote);

@@ -22,18 +22,18 @@
 #include "bench/feed/itch_input.hpp"
 #include "bench/feed/stream.hpp"
 
-/// Ways to decode an OrderFlow into order books of full depth, for decode_stream.
+/// Contenders for decode_stream that decode an OrderFlow into order books of full depth.
 namespace millpond::bench {
 
-/// The stream of the shape's flow; what is not timed comes first.
+/// The stream of the shape's flow, which begins with the messages that are not timed.
 inline Stream order_stream(const OrderShape& shape) {
     return {.datagrams = itch_datagrams(shape.messages(), shape),
             .warm = shape.warm() / kItchMessagesEach,
             .messages = shape.measured};
 }
 
-/// Walks the messages into books of the given kind, which has add(id, book, is_bid, price, shares), and
-/// take(id, shares) and remove(id), which return the order.
+/// Applies the messages to books of the given kind, which has add(id, book, is_bid, price, shares), and reduce(id,
+/// shares) and remove(id), which return the order's price.
 template <class Books>
 class Walk {
 public:
@@ -52,7 +52,7 @@ private:
         namespace itch = feed::itch_layout;
         const auto number = [&](std::size_t where) { return core::load_be<std::uint64_t>(message + where); };
         const auto small = [&](std::size_t where) { return core::load_be<std::uint32_t>(message + where); };
-        const auto id = number(itch::order_added::kOrderAt);  // at the same place in all messages of orders
+        const auto id = number(itch::order_added::kOrderAt);  // at the same offset in all messages about orders
         const auto book = static_cast<std::size_t>(core::load_be<std::uint16_t>(message + itch::kLocateAt) - 1);
         switch (static_cast<char>(message[0])) {
             case 'A':
@@ -63,12 +63,12 @@ private:
             case 'E': {
                 const auto shares = small(itch::order_executed::kSharesAt);
                 feed::Trade trade;
-                trade.price = books_.take(id, shares);
+                trade.price = books_.reduce(id, shares);
                 trade.size = shares;
                 sum.on(trade);
                 break;
             }
-            case 'X': books_.take(id, small(itch::order_reduced::kSharesAt)); break;
+            case 'X': books_.reduce(id, small(itch::order_reduced::kSharesAt)); break;
             case 'U': {
                 const bool is_bid = books_.remove(id);
                 books_.add(number(itch::order_replaced::kNewOrderAt), book, is_bid,
@@ -92,21 +92,21 @@ private:
     std::vector<feed::Quote> last_ = std::vector<feed::Quote>(Books::kShape.books);
 };
 
-/// The bare minimum: orders by their own number in one array, levels by their own price in another, and a bit a level
-/// that says whether it holds shares. Knows how many orders and prices there will be.
+/// The bare minimum: an array of orders by number, an array of levels by price, and a bit per level that is set if it
+/// has shares. The number of orders and prices is known in advance.
 template <OrderShape kBooksShape>
 class DenseBooks {
 public:
     static constexpr auto kShape = kBooksShape;
 
     void add(std::uint64_t id, std::size_t book, bool is_bid, std::uint32_t price, std::uint32_t shares) {
-        const auto step = static_cast<std::uint32_t>((price - kLowestPrice) / kPriceStep);
+        const auto step = static_cast<std::uint32_t>((price - kMinPrice) / kPriceStep);
         orders_[id] = {static_cast<std::uint16_t>(book), static_cast<std::uint8_t>(step), is_bid, shares};
         books_[book].shares[step] += shares;
         books_[book].used[step / 64] |= std::uint64_t{1} << step % 64;
     }
-    // The order's price.
-    feed::Price take(std::uint64_t id, std::uint32_t shares) {
+    // Returns the order's price.
+    feed::Price reduce(std::uint64_t id, std::uint32_t shares) {
         auto& order = orders_[id];
         auto& book = books_[order.book];
         order.shares -= shares;
@@ -115,9 +115,9 @@ public:
         }
         return price_of(order.step);
     }
-    // The order's side.
+    // Returns the order's side.
     bool remove(std::uint64_t id) {
-        take(id, orders_[id].shares);
+        reduce(id, orders_[id].shares);
         return orders_[id].is_bid;
     }
     [[nodiscard]] feed::Quote top(std::size_t number) const {
@@ -149,14 +149,14 @@ private:
     };
     static_assert(kPriceSteps == 128);
 
-    static feed::Price price_of(std::uint32_t step) { return kLowestPrice + step * kPriceStep; }
+    static feed::Price price_of(std::uint32_t step) { return feed::price_from<10'000>(kMinPrice + step * kPriceStep); }
 
     memory::RegionResource memory_{{.huge_pages = memory::HugePages::transparent}};
     std::pmr::vector<Order> orders_{kShape.messages(), &memory_};
     std::pmr::vector<Book> books_{kShape.books, &memory_};
 };
 
-/// How a book is often kept: a hash map of orders and a tree of levels a side, doubles as prices.
+/// A usual implementation of a book: a hash map of orders, a tree of levels for each side, and doubles as prices.
 template <OrderShape kBooksShape>
 class MapBooks {
 public:
@@ -171,26 +171,26 @@ public:
             books_[book].asks[dollars] += shares;
         }
     }
-    feed::Price take(std::uint64_t id, std::uint32_t shares) {
+    feed::Price reduce(std::uint64_t id, std::uint32_t shares) {
         const auto found = orders_.find(id);
         auto& order = found->second;
         const auto price = order.price;
         auto& book = books_[order.book];
-        const auto reduce = [&](auto& levels) {
+        const auto reduce_level = [&](auto& levels) {
             const auto level = levels.find(price);
             if ((level->second -= shares) == 0) levels.erase(level);
         };
         if (order.is_bid) {
-            reduce(book.bids);
+            reduce_level(book.bids);
         } else {
-            reduce(book.asks);
+            reduce_level(book.asks);
         }
         if ((order.shares -= shares) == 0) orders_.erase(found);
         return fixed(price);
     }
     bool remove(std::uint64_t id) {
         const auto order = orders_.at(id);
-        take(id, order.shares);
+        reduce(id, order.shares);
         return order.is_bid;
     }
     [[nodiscard]] feed::Quote top(std::size_t number) const {
@@ -219,13 +219,13 @@ private:
         std::map<double, std::uint64_t> asks;
     };
 
-    static feed::Price fixed(double price) { return std::llround(price * 10'000.0); }
+    static feed::Price fixed(double price) { return std::llround(price * 1e9); }
 
     std::unordered_map<std::uint64_t, Order> orders_;
     std::vector<Book> books_ = std::vector<Book>(kShape.books);
 };
 
-/// ItchDecoder with room for twice the orders of a filled shape; with huge pages as in the gateway.
+/// ItchDecoder with capacity for twice the orders of a filled shape, and with huge pages like the gateway.
 template <OrderShape kShape, memory::HugePages kPages = memory::HugePages::transparent>
 struct Decoder {
     memory::RegionResource memory{{.huge_pages = kPages}};
@@ -242,7 +242,7 @@ struct Decoder {
     void operator()(const std::vector<std::byte>& datagram, Sum& sum) { (void)decoder.decode(datagram, {}, sum); }
 };
 
-/// The same; several datagrams come with one read, as when the thread has something to catch up with.
+/// Like the one above, with several datagrams per read, as when the thread must catch up.
 template <OrderShape kShape>
 struct DecoderOfTrains : Decoder<kShape> {
     static constexpr std::size_t kTrain = 8;

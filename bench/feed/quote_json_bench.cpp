@@ -30,7 +30,7 @@ std::vector<feed::JsonSymbol> json_symbols() {
     return symbols;
 }
 
-// Runs `encode(line, index)`, which returns the line's text; adds up lengths and a character in the middle.
+// Runs `encode(line, index)`, which returns the line's text, and sums up lengths and a character in the middle.
 template <class Encode>
 bench::Finding run(Encode&& encode) {
     std::uint64_t answer = 0;
@@ -45,10 +45,10 @@ bench::Finding run(Encode&& encode) {
     return {.value = nanos, .answer = answer};
 }
 
-// How such a line is often written: prices as doubles, through the C library's formatter.
+// The usual way to write such a line: prices as doubles, through the C library's formatter.
 std::string_view print_line(Line& line, const feed::Quote& quote, const std::string& symbol) {
-    const double bid = static_cast<double>(quote.bid_price) / 10'000.0;
-    const double ask = static_cast<double>(quote.ask_price) / 10'000.0;
+    const double bid = static_cast<double>(quote.bid_price) / 1e9;
+    const double ask = static_cast<double>(quote.ask_price) / 1e9;
     const int size = std::snprintf(
         line.data(), line.size(),
         R"({"type":"quote","symbol":"%s","timestamp":%lld,"exchange_timestamp":%lld,"sequence":%llu,)"
@@ -67,7 +67,7 @@ int main() {
     const auto symbols = json_symbols();
     std::vector<std::string> names;
     for (std::size_t i = 0; i < bench::kInstruments; ++i) names.emplace_back(bench::symbol_of(i).view());
-    std::vector<std::string> ready;  // what the limit copies
+    std::vector<std::string> ready;  // lines that the limit copies
     for (const auto& quote : kInput) {
         Line line;
         ready.emplace_back(feed::quote_json(line, quote, symbols[quote.instrument], quote.feed_sequence));

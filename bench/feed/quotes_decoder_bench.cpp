@@ -22,7 +22,7 @@ using namespace millpond;
 namespace at = feed::quotes_layout;
 
 constexpr std::size_t kQuotes = 8'192;
-constexpr std::size_t kWarm = 1024;  // quotes at the beginning, which name every instrument
+constexpr std::size_t kWarm = 1024;  // the first quotes, which name every instrument
 const bench::Stream kStream{.datagrams = bench::quotes_datagrams(bench::wandering_quotes(kQuotes)),
                             .warm = kWarm / 8,
                             .messages = kQuotes - kWarm};
@@ -46,7 +46,7 @@ void walk(const std::vector<std::byte>& datagram, OnQuote&& on_quote) {
     }
 }
 
-// The bare minimum: loads at fixed offsets; the instrument by a perfect hash of exactly these names. Checks nothing.
+// The bare minimum: loads at fixed offsets, and a perfect hash of exactly these names, without checks.
 class FixedOffsets {
 public:
     FixedOffsets() {
@@ -69,7 +69,7 @@ public:
 private:
     static constexpr unsigned kBits = 14;
 
-    // The last eight bytes of venue and symbol, the symbol's length: enough to tell these symbols apart.
+    // The last eight bytes of venue and symbol and the symbol's length, which distinguish these symbols.
     static std::uint64_t key(const std::byte* bytes, std::size_t symbol_length) {
         return core::load_le<std::uint64_t>(bytes + at::kNamesAt + 4 + symbol_length - 8);
     }
@@ -95,7 +95,7 @@ private:
     std::array<std::uint16_t, std::size_t{1} << kBits> ids_;
 };
 
-// The same walk into a struct of doubles and strings, and a map from names to numbers.
+// Like the decoder above, into a struct of doubles and strings, and a map from names to numbers.
 class DoublesAndStrings {
 public:
     void operator()(const std::vector<std::byte>& datagram, bench::Sum& sum) {
@@ -104,15 +104,15 @@ public:
             const std::string venue(names, venue_length);
             const std::string symbol(names + venue_length, symbol_length);
             const auto price = [&](std::size_t where) {
-                return static_cast<double>(core::load_le<std::int64_t>(bytes + where)) / 10'000.0;
+                return static_cast<double>(core::load_le<std::int64_t>(bytes + where)) / 1e9;
             };
             const auto bid_price = price(at::kBidPriceAt);
             const auto ask_price = price(at::kAskPriceAt);
             feed::Quote quote;
             quote.instrument =
                 static_cast<feed::InstrumentId>(ids_.try_emplace(venue + ":" + symbol, ids_.size()).first->second);
-            quote.bid_price = std::llround(bid_price * 10'000.0);
-            quote.ask_price = std::llround(ask_price * 10'000.0);
+            quote.bid_price = std::llround(bid_price * 1e9);
+            quote.ask_price = std::llround(ask_price * 1e9);
             quote.bid_size = core::load_le<std::uint64_t>(bytes + at::kBidSizeAt);
             quote.ask_size = core::load_le<std::uint64_t>(bytes + at::kAskSizeAt);
             sum.on(quote);

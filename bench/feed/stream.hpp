@@ -12,16 +12,16 @@
 
 namespace millpond::bench {
 
-/// The datagrams of a sequenced stream, which no decoder can be given twice.
+/// The datagrams of a sequenced stream, which a decoder accepts only once.
 struct Stream {
     std::vector<std::vector<std::byte>> datagrams;
-    std::size_t warm;      ///< Datagrams at the beginning that are not timed: they name the instruments.
-    std::size_t messages;  ///< In all others.
+    std::size_t warm;      ///< Number of leading datagrams that are not timed: they name the instruments.
+    std::size_t messages;  ///< Number of messages in all other datagrams.
 };
 
-/// Has a new Decode decode the whole stream in each pass: decode(datagram, sum). The value is the median over the
-/// passes, for a message. One with kTrain prefetches the next datagram, but for the last of each so many: as they come
-/// from a receive thread's reads.
+/// Decodes the whole stream with a new Decode in each pass: decode(datagram, sum). Returns the median over the passes,
+/// per message. A Decode with kTrain prefetches the next datagram, except for the last one of each kTrain: that is the
+/// pattern of a receive thread's reads.
 template <class Decode>
 [[nodiscard]] Finding decode_stream(const Stream& stream, std::size_t passes) {
     Sum sum;

@@ -19,7 +19,7 @@ using namespace millpond;
 constexpr std::size_t kPasses = 1'000;
 constexpr std::size_t kTrailerBytes = 7;
 
-/// The messages, each with room behind it for whole vectors.
+/// The messages, each followed by readable bytes for whole vectors.
 std::vector<std::string> padded_orders(std::size_t& size) {
     auto orders = bench::fix_orders().usual;
     size = orders.front().size() - kTrailerBytes;
@@ -48,7 +48,7 @@ std::uint64_t byte_by_byte(const char* bytes, std::size_t size) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
         sum += static_cast<unsigned char>(bytes[i]);
-        bench::keep(sum);  // else the compiler makes vectors of it
+        bench::keep(sum);  // keeps the compiler from vectorizing the loop
     }
     return sum;
 }

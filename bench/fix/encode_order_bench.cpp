@@ -24,7 +24,7 @@ using namespace millpond;
 
 constexpr std::size_t kOrders = 256;
 constexpr std::size_t kPasses = 300;
-using Room = std::array<char, 512>;
+using Buffer = std::array<char, 512>;
 
 std::vector<bench::OrderValues> make_orders() {
     std::vector<bench::OrderValues> orders;
@@ -42,11 +42,11 @@ const auto kInput = make_orders();
 /// Writes field by field, as a session does.
 class FieldByField {
 public:
-    std::string_view write(const bench::OrderValues& order, Room& room) {
+    std::string_view write(const bench::OrderValues& order, Buffer& buffer) {
         std::array<char, 9> id{'O', 'R', 'D'};
         auto rest = order.id;
         for (std::size_t at = 8; at >= 3; --at, rest /= 10) id[at] = static_cast<char>('0' + rest % 10);
-        fix::Writer writer{room, "FIX.4.4"};
+        fix::Writer writer{buffer, "FIX.4.4"};
         writer.add<35>('D').add<34>(order.sequence).add<49>("BUYSIDE");
         writer.add_timestamp<52>(order.utc_ns, fix::TimePrecision::millis).add<56>("SELLSIDE").add<1>("ACCOUNT1");
         writer.add<11>(std::string_view{id.data(), id.size()}).add<21>('1').add<38>(order.quantity).add<40>('2');
@@ -57,8 +57,8 @@ public:
 };
 
 std::string an_order() {
-    Room room;
-    return std::string{FieldByField{}.write(kInput.front(), room)};
+    Buffer buffer;
+    return std::string{FieldByField{}.write(kInput.front(), buffer)};
 }
 
 void write_digits(char* at, std::size_t width, std::uint64_t value) {
@@ -67,7 +67,7 @@ void write_digits(char* at, std::size_t width, std::uint64_t value) {
 
 class Patched {
 public:
-    std::string_view write(const bench::OrderValues& order, Room&) {
+    std::string_view write(const bench::OrderValues& order, Buffer&) {
         std::array<char, 6> price;
         write_digits(price.data(), 3, static_cast<std::uint64_t>(order.price / 100));
         price[3] = '.';
@@ -93,8 +93,8 @@ private:
     fix::MessageTemplate::Slot transacted_{message_.slot(60).value()};
 };
 
-/// The bare minimum: a message whose changing characters are overwritten, then one pass for the sum. The text of the
-/// second is kept; it is formatted again when the second changes.
+/// The bare minimum: a finished message whose variable characters are overwritten, then one pass for the sum. The text
+/// of the current second is cached.
 class Limit {
 public:
     Limit() : bytes_(an_order()), size_(bytes_.size()) {
@@ -109,7 +109,7 @@ public:
         price_ = place("44=");
         transacted_ = place("60=");
     }
-    std::string_view write(const bench::OrderValues& order, Room&) {
+    std::string_view write(const bench::OrderValues& order, Buffer&) {
         auto* data = bytes_.data();
         const auto second = order.utc_ns / 1'000'000'000;
         if (second != second_) {
@@ -139,8 +139,8 @@ private:
 #if defined(MILLPOND_RIVAL_QUICKFIX)
 class QuickFix {
 public:
-    std::string_view write(const bench::OrderValues& order, Room& room) {
-        return {room.data(), codec_.write(order, room.data())};
+    std::string_view write(const bench::OrderValues& order, Buffer& buffer) {
+        return {buffer.data(), codec_.write(order, buffer.data())};
     }
 
 private:
@@ -151,18 +151,18 @@ private:
 template <class Encoder>
 bench::Finding encode() {
     Encoder encoder;
-    Room room;
+    Buffer buffer;
     const auto passes = bench::scaled(kPasses);
     const auto nanos = bench::typical_nanos_each(passes, kOrders, [&] {
         for (const auto& order : kInput) {
-            auto message = encoder.write(order, room);
+            auto message = encoder.write(order, buffer);
             bench::keep(message);
         }
     });
-    // Every byte counts, and its place.
+    // Weights each byte by its position.
     std::uint64_t answer = 0;
     for (const auto& order : kInput) {
-        for (const char c : encoder.write(order, room))
+        for (const char c : encoder.write(order, buffer))
             answer = answer * 1'099'511'628'211ULL + static_cast<unsigned char>(c);
     }
     return {.value = nanos, .answer = answer | 1U};

@@ -12,12 +12,12 @@
 
 namespace millpond::bench {
 
-/// Messages of FIX 4.4 of one type, each with other values.
+/// Messages of FIX 4.4 of one type with different values.
 struct FixInput {
     std::string_view name;
     std::vector<std::string> usual;      ///< All fields in the same order.
-    std::vector<std::string> widths;     ///< The same order, values of many widths; empty: not asked.
-    std::vector<std::string> any_order;  ///< The usual messages with their body's fields shuffled; empty: not asked.
+    std::vector<std::string> widths;     ///< The same order, with values of many widths; empty: not needed.
+    std::vector<std::string> any_order;  ///< The usual messages with their body's fields shuffled; empty: not needed.
 };
 
 inline constexpr std::size_t kFixMessages = 256;
@@ -42,7 +42,7 @@ inline std::string whole(const Fields& fields) {
     return message + trailer;
 }
 
-inline Fields begun(const std::string& type, std::size_t number) {
+inline Fields with_header(const std::string& type, std::size_t number) {
     const auto millis = std::to_string(100 + number % 900);
     return {.header = {"35=" + type, "34=" + std::to_string(100'000 + number), "49=BUYSIDE",
                        "52=20240102-03:04:05." + millis, "56=SELLSIDE"},
@@ -52,7 +52,7 @@ inline Fields begun(const std::string& type, std::size_t number) {
 inline std::string price(std::size_t number) { return std::to_string(100 + number % 900) + ".25"; }
 
 inline Fields order(std::size_t number) {
-    auto fields = begun("D", number);
+    auto fields = with_header("D", number);
     fields.body = {"1=ACCOUNT1", "11=ORD" + std::to_string(100'000 + number),
                    "21=1",       "38=" + std::to_string(1000 + number),
                    "40=2",       "44=" + price(number),
@@ -62,7 +62,7 @@ inline Fields order(std::size_t number) {
 }
 
 inline Fields report(std::size_t number) {
-    auto fields = begun("8", number);
+    auto fields = with_header("8", number);
     const auto id = std::to_string(100'000 + number);
     fields.body = {"6=" + price(number),
                    "11=ORD" + id,
@@ -85,7 +85,7 @@ inline Fields report(std::size_t number) {
 }
 
 inline Fields market_data(std::size_t number) {
-    auto fields = begun("W", number);
+    auto fields = with_header("W", number);
     const auto entries = 10 + number % 11;
     fields.body = {"55=MSFT", "262=REQUEST-1", "268=" + std::to_string(entries)};
     for (std::size_t i = 0; i < entries; ++i) {
@@ -98,7 +98,7 @@ inline Fields market_data(std::size_t number) {
     return fields;
 }
 
-/// The values that count, of as many widths as they have between messages of real traders.
+/// The values whose widths differ between messages of real traders.
 inline void vary_widths(Fields& fields, std::size_t number) {
     const auto digits = [number](std::size_t most) { return std::string("7391824650").substr(0, 1 + number % most); };
     for (auto* part : {&fields.header, &fields.body}) {
@@ -112,7 +112,7 @@ inline void vary_widths(Fields& fields, std::size_t number) {
     }
 }
 
-/// A Text of the length that brings the message to `bytes`, where that is more.
+/// A Text field that pads the message to `bytes`, if it is shorter.
 inline void pad(Fields& fields, std::size_t bytes) {
     const auto size = whole(fields).size();
     if (size + 5 <= bytes) fields.body.push_back("58=" + std::string(bytes - size - 4, 'x'));
@@ -163,7 +163,7 @@ inline FixInput fix_market_data() {
 inline FixInput fix_heartbeats() {
     FixInput input{.name = "Heartbeat", .usual = {}, .widths = {}, .any_order = {}};
     for (std::size_t i = 0; i < kFixMessages; ++i) {
-        auto fields = detail::begun("0", i);
+        auto fields = detail::with_header("0", i);
         fields.header[1] = "34=" + std::to_string(1000 + i);
         fields.header[4] = "56=SELLER";
         fields.body = {"112=" + std::to_string(i % 10)};
@@ -172,7 +172,7 @@ inline FixInput fix_heartbeats() {
     return input;
 }
 
-/// The messages behind one another, as a socket gives them, with room behind them for whole vectors.
+/// The messages, concatenated as from a socket, and followed by readable bytes for whole vectors.
 class FixStream {
 public:
     explicit FixStream(const std::vector<std::string>& messages) {

@@ -10,14 +10,14 @@
 
 #include <immintrin.h>
 
-/// The bare limit of reading FIX: one pass over the bytes that finds every delimiter and every '=' and adds all bytes
-/// up, in the widest vectors that this program is compiled for. 64 bytes behind the last one are readable.
+/// The bare limit of reading FIX: one pass over the bytes that finds every delimiter and every '=' and sums up all
+/// bytes, in the widest vectors that the program is compiled for. 64 bytes after the last one must be readable.
 namespace millpond::bench {
 
-inline constexpr const char* kOnePassName = "limit: one vector pass";  // the widest that the build may use
+inline constexpr const char* kOnePassName = "limit: one vector pass";  // the widest vectors of the build
 
 struct OnePass {
-    std::uint64_t delimiters{0};  ///< How many.
+    std::uint64_t delimiters{0};  ///< Number of delimiters.
     std::uint64_t equals{0};
     std::uint64_t sum{0};
 };
@@ -78,21 +78,21 @@ inline OnePass one_pass(const char* bytes, std::size_t size) {
     constexpr auto kSize = Word::kSize;
     OnePass all;
     Word::Vector sums{};
-    const auto take = [&](Word::Vector word) {
+    const auto add = [&](Word::Vector word) {
         all.delimiters += Word::count(word, '\x01');
         all.equals += Word::count(word, '=');
         sums = Word::sum(sums, Word::byte_sums(word));
     };
     std::size_t at = 0;
-    for (; at + kSize <= size; at += kSize) take(Word::load(bytes + at));
+    for (; at + kSize <= size; at += kSize) add(Word::load(bytes + at));
     if (at < size) {
-        // Ones, then zeros: a load at the right place keeps the bytes that are there.
+        // Ones, then zeros: a mask loaded at an offset keeps the remaining bytes.
         alignas(kSize) static constexpr auto kMask = [] {
             std::array<unsigned char, 2 * kSize> mask{};
             std::fill_n(mask.begin(), kSize, static_cast<unsigned char>(0xFF));
             return mask;
         }();
-        take(Word::both(Word::load(bytes + at), Word::load(kMask.data() + kSize - (size - at))));
+        add(Word::both(Word::load(bytes + at), Word::load(kMask.data() + kSize - (size - at))));
     }
     alignas(kSize) std::array<std::uint64_t, kSize / sizeof(std::uint64_t)> lanes;
     std::memcpy(lanes.data(), &sums, kSize);

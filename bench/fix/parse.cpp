@@ -40,7 +40,7 @@ std::uint64_t digest(const fix::Message& message, const WantedField& wanted) {
     return 0;
 }
 
-/// validator: null, or what compares every message with a dictionary too. set: which code scans the bytes.
+/// validator: compares every message with a dictionary; may be null. set: the code that scans the bytes.
 Finding read_with_parser(const FixStream& stream, std::span<const WantedField> wanted,
                          fix::Validator* validator = nullptr,
                          fix::detail::InstructionSet set = fix::detail::best_supported()) {
@@ -64,7 +64,7 @@ Finding read_with_parser(const FixStream& stream, std::span<const WantedField> w
     return {.value = nanos, .answer = answer};
 }
 
-/// The answer to messages without groups by a search for each field.
+/// The answer for messages without groups, by a search for each field.
 std::uint64_t searched(const std::vector<std::string>& messages, std::span<const WantedField> wanted) {
     std::uint64_t sum = 0;
     for (const auto& message : messages) {
@@ -85,7 +85,7 @@ std::uint64_t searched(const std::vector<std::string>& messages, std::span<const
     return sum;
 }
 
-/// Does not read the fields: it shows that it found them all, and takes the answer that is right.
+/// Finds all fields and reads none of them. Returns the expected answer if all were found.
 Finding read_in_one_pass(const std::vector<std::string>& messages, std::uint64_t answer) {
     struct Place {
         std::size_t begin;
@@ -165,7 +165,7 @@ void ask_parse(const FixInput& input, std::span<const WantedField> wanted, doubl
         {usual, [&] { return read_with_parser(stream, wanted); }},
     };
     if (!input.widths.empty()) {
-        // Other messages, so another answer: it counts as the one of all where it is right.
+        // These messages have another answer: the common one is returned if it is right.
         contenders.push_back({widths, [&, right = searched(input.widths, wanted)] {
                                   auto finding = read_with_parser(varied, wanted);
                                   finding.answer = finding.answer == right ? answer : 0;

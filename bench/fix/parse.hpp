@@ -7,8 +7,8 @@
 
 namespace millpond::bench {
 
-/// Asks what one message costs from the stream's bytes until the wanted fields are read. at_most: the goal in the usual
-/// order, a ratio to the limit; with values of many widths it is 9, in any order 12.
+/// Measures one message from the stream's bytes until the requested fields are read. at_most: the goal in the usual
+/// order, as a ratio to the limit; the goal is 9 with values of many widths, and 12 in any order.
 void ask_parse(const FixInput& input, std::span<const WantedField> wanted, double at_most);
 
 }  // namespace millpond::bench

@@ -24,7 +24,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20U;
 constexpr std::size_t kMessageBytes = 256;
 constexpr std::uint64_t kMessages = 400'000;  // more than 64 MiB
 
-/// Of a segment that is full.
+/// Bytes of a full segment.
 std::uint64_t messages_in(std::size_t segment_bytes) {
     return segment_bytes / fix::StoreSegment::record_bytes(kMessageBytes) - 1;
 }
@@ -44,8 +44,8 @@ void fill(const std::string& name, const fix::FileStore::Options& options) {
     store(made, kMessages);
 }
 
-/// A store as days of trading leave it, without their bytes: the segments that were left are holes in the disk but for
-/// their headers, and only the current one holds messages.
+/// A store as days of trading leave it, without their bytes: former segments are sparse except for their headers, and
+/// only the current one has messages.
 void make_sparse(const std::string& name, std::size_t segments, std::size_t segment_bytes) {
     const auto path = kFolder / name;
     const auto messages = messages_in(segment_bytes);
@@ -61,7 +61,7 @@ void make_sparse(const std::string& name, std::size_t segments, std::size_t segm
         const auto first = i * messages + 1;
         segment.header->generation.store(i + 1);
         segment.header->next_sender.store(first);
-        if (i + 1 == segments) continue;  // its records say what it holds
+        if (i + 1 == segments) continue;  // its length follows from its records
         segment.header->sealed_utc_ns.store(1);
         segment.seal({.first = first,
                       .next = first + messages,
@@ -73,7 +73,7 @@ void make_sparse(const std::string& name, std::size_t segments, std::size_t segm
     store(made, messages);
 }
 
-/// messages: that it has had.
+/// messages: number of messages that it has stored.
 bench::Finding open(const std::string& name, const fix::FileStore::Options& options, std::uint64_t messages) {
     std::uint64_t next = 0;
     const auto nanos = bench::nanos_each(1, [&] {
@@ -87,7 +87,7 @@ fix::FileStore::Options equal(std::size_t segments, bool prefault) {
     return {.segments = segments, .prefault = prefault};
 }
 
-/// As `millpond fix` opens its stores.
+/// The options that `millpond fix` uses.
 fix::FileStore::Options growing(std::size_t data_bytes) {
     return {.data_bytes = data_bytes, .segments = 0, .resident_bytes = 32 * kMiB};
 }

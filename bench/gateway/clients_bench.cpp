@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/gateway/line_sink.hpp"
+#include "bench/gateway/json_lines_sink.hpp"
 #include "bench/gateway/many_clients.hpp"
 #include "bench/gateway/one_way.hpp"
 #include "bench/harness/compare.hpp"
@@ -19,18 +19,18 @@ using namespace millpond;
 
 using bench::ClientKind;
 
-constexpr std::size_t kMostLines = 2'000;
-constexpr std::uint64_t kBurst = 20;  // datagrams a burst, so that a client gets a few lines with one call
+constexpr std::size_t kMaxLines = 2'000;
+constexpr std::uint64_t kBurst = 20;  // datagrams per burst, so that a client gets a few lines per call
 
-/// Lines for each client: fewer for many clients, so that a run takes no longer.
+/// Lines per client: fewer for many clients, to bound the time of a run.
 std::uint64_t lines_for(std::size_t clients) {
-    return std::max<std::uint64_t>(bench::scaled(std::min(kMostLines, 200'000 / clients)) / kBurst, 1) * kBurst;
+    return std::max<std::uint64_t>(bench::scaled(std::min(kMaxLines, 200'000 / clients)) / kBurst, 1) * kBurst;
 }
 
 bench::Finding all_clients(bench::ManyClients& clients, ClientKind kind, std::size_t count) {
     bench::roam();
-    bench::LineSink sink(kind, count);
-    // What counts begins when each client has the first burst.
+    bench::JsonLinesSink sink(kind, count);
+    // The measurement begins when every client has received the first burst.
     const auto first = bench::join(clients, sink, count);
     const auto lines = lines_for(count);
     const auto nanos =
@@ -40,10 +40,10 @@ bench::Finding all_clients(bench::ManyClients& clients, ClientKind kind, std::si
     return {.value = nanos, .answer = last - first};
 }
 
-/// What a connected client takes of this machine: descriptors and the kernel's memory.
+/// Resources of a connected client: descriptors and kernel memory.
 std::string cost_of_clients(bench::ManyClients& clients, std::size_t count) {
     const auto before = bench::memory_kilobytes("MemAvailable");
-    const bench::LineSink sink(ClientKind::tcp, count);
+    const bench::JsonLinesSink sink(ClientKind::tcp, count);
     const auto slab = bench::memory_kilobytes("Slab");
     clients.connect(sink.kind(), sink.port(), count);
     sink.wait_for_clients(count);

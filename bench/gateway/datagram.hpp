@@ -12,7 +12,7 @@ namespace millpond::bench {
 
 inline constexpr std::size_t kDatagramBytes = 256;
 
-/// A bbo28 message at the end of a datagram of 256 bytes, the bid price of which tells it from others.
+/// A bbo28 message at the end of a datagram of 256 bytes, identified by its bid price.
 inline std::array<std::byte, kDatagramBytes> datagram_of(std::uint32_t bid_price) {
     std::array<std::byte, kDatagramBytes> bytes{};
     auto* const message = bytes.data() + kDatagramBytes - feed::kBbo28Bytes;

@@ -29,15 +29,15 @@ const core::TickRate kRate;
 feed::Quote quote_of(std::uint64_t number) {
     feed::Quote quote;
     quote.instrument = 0;
-    quote.bid_price = static_cast<feed::Price>(1'892'400 + number % 1'000);
-    quote.ask_price = quote.bid_price + 200;
+    quote.bid_price = feed::price_from<10'000>(static_cast<std::uint32_t>(1'892'400 + number % 1'000));
+    quote.ask_price = quote.bid_price + feed::price_from<10'000>(200);
     quote.bid_size = 300;
     quote.ask_size = 200 + number % 10;
     quote.receive_utc_ns = 1'580'398'200'000'000'000 + static_cast<std::int64_t>(number);
     return quote;
 }
 
-/// A client's message as it fills.
+/// A client's message buffer.
 struct Message {
     std::string text;
     std::size_t bytes{0};

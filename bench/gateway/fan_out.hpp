@@ -12,8 +12,8 @@
 #include <millpond/feed/json_text.hpp>
 #include <millpond/feed/quote_json.hpp>
 
+#include "bench/gateway/json_lines_sink.hpp"
 #include "bench/gateway/line_delays.hpp"
-#include "bench/gateway/line_sink.hpp"
 #include "bench/gateway/many_clients.hpp"
 #include "bench/gateway/nats_server.hpp"
 #include "bench/gateway/one_way.hpp"
@@ -25,10 +25,10 @@ namespace millpond::bench {
 inline const std::vector<std::size_t> kSubscribers{1, 100, 1'000};
 inline constexpr std::uint64_t kWholeBurst = 1'000'000;
 
-/// A line as the tcp sink writes it, with its end.
+/// A line of the tcp sink, with its newline.
 inline std::string finished_line() {
-    const feed::Quote quote{.bid_price = 100'000,
-                            .ask_price = 100'100,
+    const feed::Quote quote{.bid_price = feed::price_from<10'000>(100'000),
+                            .ask_price = feed::price_from<10'000>(100'100),
                             .bid_size = 200,
                             .ask_size = 300,
                             .receive_utc_ns = 1'580'398'200'000'000'000};
@@ -36,7 +36,7 @@ inline std::string finished_line() {
     return std::string{feed::quote_json(buffer, quote, feed::JsonSymbol{feed::Symbol{"MILLPOND"}}, 100'000)} + '\n';
 }
 
-/// Publishes finished lines through nats-server, as many as one call of the kernel may take.
+/// Publishes finished lines through nats-server, as many as possible per system call.
 class NatsLines {
 public:
     NatsLines(const NatsServer& server, std::uint64_t lines_per_call)
@@ -44,7 +44,7 @@ public:
 
     [[nodiscard]] static ClientKind kind() { return ClientKind::nats; }
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
-    /// The server has answered each of them behind its subscription.
+    /// Waits until the server has confirmed each subscription.
     static void wait_for_clients(std::size_t) {}
     void send(std::uint64_t lines) {
         for (std::uint64_t sent = 0; sent < lines; sent += lines_per_call_) {
@@ -59,16 +59,16 @@ private:
     NatsPublisher publisher_;
 };
 
-/// The tcp sink and, if it is installed, nats-server, each with 1, 100 and 1,000 subscribers; all threads but the
-/// gateway's receiving one run where the kernel puts them.
+/// The tcp sink and, if installed, nats-server, each with 1, 100 and 1,000 subscribers. The kernel places all threads
+/// except the gateway's receive thread.
 class FanOut {
 public:
-    /// Made while this process has one thread.
+    /// Constructed while the process has one thread.
     explicit FanOut(LineDelays* delays = nullptr) : clients_(enough_descriptors(delays)) {
         if (NatsServer::is_installed()) server_.emplace();
     }
 
-    /// run(source, clients, count) measures with so many subscribers.
+    /// run(source, clients, count): measures with this number of subscribers.
     template <class Run>
     [[nodiscard]] std::vector<Contender> contenders(Run run) {
         std::vector<Contender> all;
@@ -76,7 +76,7 @@ public:
         add_nats(all, "nats-server", kSubscribers, kWholeBurst, run);
         return all;
     }
-    /// Adds nats-server, if it is installed, with a publisher that gives the kernel so many lines a call.
+    /// Adds nats-server, if installed, with a publisher that passes this number of lines per system call.
     template <class Run>
     void add_nats(std::vector<Contender>& all, const std::string& name, const std::vector<std::size_t>& subscribers,
                   std::uint64_t lines_per_call, Run run) {
@@ -93,11 +93,11 @@ public:
         add_line(all, kind == ClientKind::tcp ? "millpond tcp sink" : "millpond web sink", kSubscribers,
                  [this, kind, run](std::size_t count) {
                      roam();
-                     LineSink source(kind, count);
+                     JsonLinesSink source(kind, count);
                      return run(source, clients_, count);
                  });
     }
-    /// `goal` of the tcp sink to nats-server, for each number of subscribers.
+    /// Sets `goal` for the tcp sink relative to nats-server, for each number of subscribers.
     [[nodiscard]] std::vector<Goal> goals(const Goal& goal) const {
         std::vector<Goal> all;
         for (const auto count : kSubscribers) {
@@ -108,7 +108,7 @@ public:
         }
         return all;
     }
-    /// For not_measured.
+    /// Names missing contenders, for `not_measured`.
     [[nodiscard]] std::string missing() const { return server_ ? "" : "; nats-server, which is not installed here"; }
 
 private:

@@ -30,7 +30,7 @@ bench::Finding processor_time(Source& source, bench::ManyClients& clients, std::
     const auto nanos = static_cast<double>(source.processor_nanos() - before);
     const auto last = clients.read_rest();
     clients.disconnect();
-    // Nanoseconds a line are thousandths of a second for a million.
+    // Nanoseconds per line equal thousandths of a second per million lines.
     return {.value = nanos / static_cast<double>(lines * count) / 1e3, .answer = last - first};
 }
 

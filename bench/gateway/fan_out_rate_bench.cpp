@@ -17,7 +17,8 @@ using namespace millpond;
 
 std::uint64_t burst_for(std::size_t subscribers) { return std::min<std::uint64_t>(512, 32'000 / subscribers); }
 
-/// Bursts for each subscriber: as many deliveries whatever their number, but a run with one takes no longer.
+/// Bursts per subscriber: the number of deliveries is the same for any number of subscribers, but a run with one is
+/// shorter.
 std::uint64_t bursts_for(std::size_t subscribers) {
     const auto lines = bench::scaled(std::min<std::size_t>(128'000, 600'000 / subscribers));
     return std::max<std::uint64_t>(lines / burst_for(subscribers), 2);
@@ -49,7 +50,7 @@ int main() {
         return lossless_rate(source, clients, count);
     };
     auto contenders = fan_out.contenders(run);
-    // As the gateway gets its datagrams.
+    // Padded like the gateway's datagrams.
     fan_out.add_nats(contenders, "nats-server, a call for each line", {1}, 1, run);
     bench::compare(
         {.question = "How many lines a second do all subscribers get without a loss?",

@@ -7,7 +7,7 @@
 
 namespace millpond::bench {
 
-/// A folder of its own that goes with it.
+/// A temporary folder, removed with this object.
 class Folder {
 public:
     Folder() : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {

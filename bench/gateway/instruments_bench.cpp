@@ -23,7 +23,7 @@ namespace {
 
 using namespace millpond;
 
-// Datagrams of a pass: so few that most passes are over before the kernel lets another process run.
+// Few datagrams per pass, so that most passes end before the kernel runs another process.
 constexpr std::size_t kPass = 5'000;
 constexpr std::size_t kPasses = 60;
 
@@ -60,7 +60,7 @@ public:
             const auto bid = 100'000 + static_cast<std::uint32_t>(random() % 1'000);
             datagrams_.push_back(datagram_of(random() % instruments, bid));
         }
-        for (std::size_t i = 0; i < instruments; ++i) decode(datagram_of(i, 1));  // names are given here
+        for (std::size_t i = 0; i < instruments; ++i) decode(datagram_of(i, 1));  // instruments get their names here
     }
 
     bench::Finding run() {

@@ -36,7 +36,7 @@ namespace {
 using namespace millpond;
 using Pair = net::test::NetworkPair;
 
-/// One of the sources of the receive benches, then one bare entry. Decodes nothing but the price.
+/// One of the sources of the receive benches, then a bare entry. Decodes only the price.
 template <class Source>
 class SourcePath {
 public:
@@ -46,10 +46,10 @@ public:
           thread_([this, core](const std::stop_token& stop) { receive(stop, core); }) {}
 
     [[nodiscard]] std::uint16_t port() const { return source_.port(); }
-    [[nodiscard]] std::optional<feed::Price> try_take() {
+    [[nodiscard]] std::optional<feed::Price> try_pop() {
         bench::Message message;
         if (!link_.receive(message)) return std::nullopt;
-        return static_cast<feed::Price>(message[1]);
+        return feed::price_from<feed::kBbo28Scale>(static_cast<std::uint32_t>(message[1]));
     }
 
 private:
@@ -74,7 +74,8 @@ private:
 template <class Path, class... Arguments>
 bench::Finding one_way(const Pair& pair, Arguments&&... arguments) {
     const auto cores = bench::two_cores();
-    bench::run_on({cores.first, cores.second});  // a thread may be bound only to where its starter may run
+    bench::run_on(
+        {cores.first, cores.second});  // a thread can only be bound to processors of the thread that starts it
     Path path(cores.second, std::forward<Arguments>(arguments)...);
     pair.enter_far();
     net::UdpSender sender({.to = bench::near_address(path.port())});
@@ -88,7 +89,7 @@ bench::Finding by_gateway(const Pair& pair, net::ReceivePath path) {
         feed.listen = bench::near_address(0);
         feed.interface = "near0";
         feed.receive = path;
-        feed.receive_want = gateway::Wanted::require;
+        config.receive_want = gateway::Wanted::require;
         feed.zero_copy = gateway::Wanted::none;
         feed.checksum = net::Checksum::trust;
     });
@@ -121,6 +122,9 @@ int main() {
          {"millpond gateway, socket", [&] { return by_gateway(*pair, ReceivePath::socket); }},
          {"millpond gateway, AF_XDP", [&] { return by_gateway(*pair, ReceivePath::af_xdp); }},
          {"UdpReceiver on AF_XDP + bare entry",
-          [&] { return one_way<SourcePath<bench::Taker>>(*pair, bench::on_veth(ReceivePath::af_xdp, net::Want::no)); }},
+          [&] {
+              return one_way<SourcePath<bench::PolledReceiver>>(*pair,
+                                                                bench::on_veth(ReceivePath::af_xdp, net::Want::no));
+          }},
          {"TPACKET ring + bare entry", [&] { return one_way<SourcePath<bench::PacketRing>>(*pair, "near0"); }}});
 }

@@ -4,6 +4,7 @@
 //               which are finished.
 // Not measured: a real broker's disk and network, the producer's beginning.
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -37,8 +38,8 @@ const core::TickRate kRate;
 feed::Quote quote_of(std::uint64_t number) {
     feed::Quote quote;
     quote.instrument = static_cast<feed::InstrumentId>(number % kSymbols);
-    quote.bid_price = static_cast<feed::Price>(1'892'400 + number % 1'000);
-    quote.ask_price = quote.bid_price + 200;
+    quote.bid_price = feed::price_from<10'000>(static_cast<std::uint32_t>(1'892'400 + number % 1'000));
+    quote.ask_price = quote.bid_price + feed::price_from<10'000>(200);
     quote.bid_size = 300;
     quote.ask_size = 200;
     quote.receive_utc_ns = 1'580'398'200'000'000'000 + static_cast<std::int64_t>(number);
@@ -66,25 +67,28 @@ public:
     }
 
     [[nodiscard]] static std::uint64_t count() { return bench::scaled(100'000); }
-    /// As the sink encodes them, by sequence number, less 1.
+    /// The values as the sink encodes them, by sequence number minus 1.
     [[nodiscard]] const std::vector<std::string>& values() const { return values_; }
-    [[nodiscard]] kafka::Options options() const {
-        std::filesystem::remove(folder_ / "position");
-        return {.ring = "bench",
-                .journal = folder_ / "journal",
-                .newest_record = &newest_,
-                .position_file = folder_ / "position",
-                .brokers = kafka_.brokers()};
+    [[nodiscard]] kafka::Settings settings() const {
+        kafka::Settings settings;
+        settings.name = "kafka";
+        std::filesystem::remove(folder_ / "journal/kafka.position");
+        settings.brokers = {kafka_.brokers()};
+        return settings;
+    }
+    [[nodiscard]] gateway::JournalSource source() const {
+        return {.ring = "bench", .folder = folder_ / "journal", .newest_record = &newest_, .is_open = &is_open_};
     }
 
 private:
     bench::Folder folder_;
     bench::MockKafka kafka_;
     core::Tally newest_;
+    std::atomic<bool> is_open_{true};
     std::vector<std::string> values_;
 };
 
-/// Of one message, between two counts of acknowledged ones.
+/// Nanoseconds per message between two counts of acknowledged messages.
 class Stretch {
 public:
     void see(std::uint64_t delivered) {
@@ -103,10 +107,11 @@ private:
 };
 
 bench::Finding sink(const Bed& bed, kafka::Format format) {
-    auto options = bed.options();
-    options.format = format;
-    kafka::KafkaSink sink{options, [](service::Severity, std::string_view, const std::string& text) {
-                              throw std::runtime_error(text);  // no run is without its broker
+    auto settings = bed.settings();
+    settings.format = format;
+    kafka::KafkaSink sink{settings, bed.source(), "", core::kFileMode,
+                          [](service::Severity, std::string_view, const std::string& text) {
+                              throw std::runtime_error(text);  // a run needs its broker
                           }};
     sink.start();
     Stretch stretch;
@@ -120,23 +125,23 @@ bench::Finding sink(const Bed& bed, kafka::Format format) {
 class Reports final : public kafka::Producer::Reports {
 public:
     void delivered(std::uint64_t, std::size_t) override { ++count; }
-    void failed(std::uint64_t, const std::string& reason) override { throw std::runtime_error(reason); }
+    void failed(std::uint64_t, const kafka::Refusal& refusal) override { throw std::runtime_error(refusal.text); }
     void error(const std::string& text) override { throw std::runtime_error(text); }
     void connected(bool) override {}
     std::uint64_t count{0};
 };
 
 bench::Finding bare(const Bed& bed) {
-    const auto options = bed.options();
+    const auto settings = bed.settings();
     Reports reports;
-    kafka::Producer producer{options, reports};
+    kafka::Producer producer{settings, "", {}, reports};
     auto* const topic = producer.topic("bbo");
     std::array<std::string, kSymbols> keys;
     for (std::size_t i = 0; i < kSymbols; ++i) keys[i] = symbol_of(i).view();
     Stretch stretch;
     std::uint64_t sent = 0;
     while (reports.count < Bed::count()) {
-        for (int i = 0; i < 1'000 && sent < Bed::count() && sent - reports.count < options.window; ++i, ++sent) {
+        for (int i = 0; i < 1'000 && sent < Bed::count() && sent - reports.count < settings.window; ++i, ++sent) {
             const auto refused = producer.send(topic,
                                                {.key = keys[(sent + 1) % kSymbols],
                                                 .value = bed.values()[sent],
@@ -144,9 +149,9 @@ bench::Finding bare(const Bed& bed) {
                                                 .sequence = sent + 1,
                                                 .received_utc_ns = quote_of(sent + 1).receive_utc_ns},
                                                sent);
-            if (refused) throw std::runtime_error(*refused);
+            if (refused) throw std::runtime_error(refused->text);
         }
-        const bool waits = sent == Bed::count() || sent - reports.count >= options.window;
+        const bool waits = sent == Bed::count() || sent - reports.count >= settings.window;
         producer.poll(std::chrono::milliseconds{waits ? 1 : 0});
         stretch.see(reports.count);
     }

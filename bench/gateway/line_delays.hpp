@@ -14,10 +14,10 @@
 
 namespace millpond::bench {
 
-/// When lines were sent by one process, and how long after that each of many clients of another one had them.
+/// Send times of lines in one process, and the delays until each of many clients in another process had them.
 ///
-/// Threads: made before the processes part; one thread sends, one thread of the other process receives.
-/// Memory:  five MiB, shared by both.
+/// Threads: constructed before the fork; one thread sends, one thread of the other process receives.
+/// Memory:  5 MiB, shared by both processes.
 class LineDelays {
 public:
     LineDelays() {
@@ -30,15 +30,15 @@ public:
     ~LineDelays() { munmap(shared_, sizeof(Shared)); }
 
     void clear() { shared_->count.store(0); }
-    /// The line of this number is sent next.
+    /// Records that the line of this number is sent next.
     void sends(std::size_t line) { shared_->sent.at(line).store(core::monotonic_nanos()); }
-    /// One client has the line of this number.
+    /// Records that a client has the line of this number.
     void received(std::size_t line, std::int64_t now) {
         const auto count = shared_->count.load();
         shared_->micros.at(count) = static_cast<float>(now - shared_->sent.at(line).load()) / 1e3F;
         shared_->count.store(count + 1);
     }
-    /// Microseconds of all clients and lines since clear().
+    /// Delays in microseconds of all clients and lines since clear().
     [[nodiscard]] std::vector<float> all() const {
         const auto* const begin = shared_->micros.data();
         return {begin, begin + shared_->count.load()};

@@ -16,9 +16,9 @@ int main() {
     }
     bench::compare_costs("Does a broker that is stuck or dead slow the receive path?",
                          ", with an mqtt and a kafka sink", "what the brokers get",
-                         {{"both take", {.mqtt = Broker::takes, .kafka = Broker::takes}},
-                          {"MQTT's is stuck", {.mqtt = Broker::stuck, .kafka = Broker::takes}},
-                          {"MQTT's is dead", {.mqtt = Broker::dead, .kafka = Broker::takes}},
-                          {"Kafka's is stuck", {.mqtt = Broker::takes, .kafka = Broker::stuck}},
-                          {"Kafka's is dead", {.mqtt = Broker::takes, .kafka = Broker::dead}}});
+                         {{"both take", {.mqtt = Broker::reads, .kafka = Broker::reads}},
+                          {"MQTT's is stuck", {.mqtt = Broker::stuck, .kafka = Broker::reads}},
+                          {"MQTT's is dead", {.mqtt = Broker::dead, .kafka = Broker::reads}},
+                          {"Kafka's is stuck", {.mqtt = Broker::reads, .kafka = Broker::stuck}},
+                          {"Kafka's is dead", {.mqtt = Broker::reads, .kafka = Broker::dead}}});
 }

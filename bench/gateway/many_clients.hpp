@@ -29,10 +29,10 @@
 
 namespace millpond::bench {
 
-/// Descriptors that a process needs for so many connections, and some more.
+/// Number of descriptors that a process needs for this number of connections, with some reserve.
 constexpr rlim_t descriptors_for(std::size_t connections) { return connections + 200; }
 
-/// Raises the limit of open files to what `connections` need; false when the hard limit is lower.
+/// Raises the limit of open files for `connections`. Returns false if the hard limit is lower.
 inline bool allow_descriptors(std::size_t connections) {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max < descriptors_for(connections)) return false;
@@ -40,7 +40,7 @@ inline bool allow_descriptors(std::size_t connections) {
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/// Kilobytes that /proc/meminfo names.
+/// A value in kilobytes from /proc/meminfo.
 inline double memory_kilobytes(const std::string& name) {
     std::ifstream file("/proc/meminfo");
     std::string key;
@@ -51,7 +51,7 @@ inline double memory_kilobytes(const std::string& name) {
     throw std::runtime_error("/proc/meminfo has no " + name);
 }
 
-/// Connections of loopback that are read on one thread; counts the lines that came, and notes how late they are.
+/// Loopback connections that one thread reads; counts received lines and records their delays.
 class Connections {
 public:
     explicit Connections(LineDelays* delays) : epoll_(epoll_create1(0)), delays_(delays) {}
@@ -69,7 +69,7 @@ public:
         clients_.push_back({.socket = std::move(socket)});
     }
 
-    /// Reads what is there, for up to a millisecond when nothing is.
+    /// Reads available bytes, or waits for them for up to a millisecond.
     void read_some() {
         std::array<epoll_event, 256> events;
         const auto ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 1);
@@ -82,7 +82,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t lines() const { return lines_; }
-    /// The next line of each client is number 0 of the delays.
+    /// Makes the next line of each client number 0 of the delays.
     void note_delays() {
         noting_ = true;
         for (auto& client : clients_) client.noted = 0;
@@ -95,7 +95,7 @@ private:
         std::size_t noted{0};
     };
 
-    /// A line ends with a brace and a newline: a newline alone may be a byte of the length of a WebSocket frame.
+    /// A line ends with a brace and a newline: a newline alone may be a length byte of a WebSocket frame.
     void count(Client& client, std::string_view bytes) {
         const auto now = noting_ ? core::monotonic_nanos() : 0;
         for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) {
@@ -116,7 +116,7 @@ private:
 
 enum class ClientKind : std::uint8_t { tcp, web, nats };
 
-/// A client of that kind to which lines come from now on.
+/// Connects a client of this kind.
 inline TcpSocket connect_client(ClientKind kind, std::uint16_t port) {
     switch (kind) {
         case ClientKind::tcp: break;
@@ -126,12 +126,12 @@ inline TcpSocket connect_client(ClientKind kind, std::uint16_t port) {
     return TcpSocket::connect_to(port);
 }
 
-/// Clients in a process of their own, so that each end of a connection counts against the limit of one process only.
+/// Clients in a separate process, so that the two ends of a connection count against the limits of different processes.
 ///
-/// Threads: made while this process has one thread; used on one.
+/// Threads: constructed while the process has one thread; used on one.
 class ManyClients {
 public:
-    /// delays: for note_delays; lives longer than this.
+    /// delays: for note_delays; outlives this.
     explicit ManyClients(LineDelays* delays = nullptr) : delays_(delays) {
         std::array<int, 2> ends{};
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) throw std::runtime_error("no pair of sockets");
@@ -150,28 +150,28 @@ public:
         waitpid(child_, nullptr, 0);
     }
 
-    /// In place of those of before.
+    /// Connects these clients instead of the former ones.
     void connect(ClientKind kind, std::uint16_t port, std::size_t count) {
         (void)ask({.what = What::connect, .kind = kind, .port = port, .number = count});
     }
-    /// Reads until all together have so many lines, at most 20 seconds; how many there are.
+    /// Reads until all clients together have this number of lines, for at most 20 seconds. Returns the number of lines.
     std::uint64_t read_until(std::uint64_t lines) {
         start_reading_until(lines);
         return answer();
     }
-    /// The same, while this process goes on; the next call is answer(), for the number.
+    /// Like the function above, without waiting; call answer() next, which returns the number.
     void start_reading_until(std::uint64_t lines) { say({.what = What::read_until, .number = lines}); }
     std::uint64_t answer() {
         std::uint64_t lines = 0;
         if (read(pipe_, &lines, sizeof lines) != sizeof lines) throw ended();
         return lines;
     }
-    /// From here on the delay of each line at each client is noted; the next line is number 0.
+    /// Records the delay of each line at each client from here on; the next line is number 0.
     void note_delays() {
         delays_->clear();
         (void)ask({.what = What::note_delays});
     }
-    /// Reads until nothing comes for a moment; how many lines there are.
+    /// Reads until no bytes have arrived for a moment. Returns the number of lines.
     std::uint64_t read_rest() { return ask({.what = What::read_rest}); }
     void disconnect() { (void)ask({.what = What::disconnect}); }
 
@@ -197,7 +197,7 @@ private:
         try {
             auto all = std::make_unique<Connections>(delays);
             for (Order order; read(pipe, &order, sizeof order) == sizeof order;) {
-                obey(order, all, delays);
+                apply(order, all, delays);
                 const auto lines = all->lines();
                 if (write(pipe, &lines, sizeof lines) != sizeof lines) return 1;
             }
@@ -207,7 +207,7 @@ private:
             return 1;
         }
     }
-    static void obey(const Order& order, std::unique_ptr<Connections>& all, LineDelays* delays) {
+    static void apply(const Order& order, std::unique_ptr<Connections>& all, LineDelays* delays) {
         if (order.what == What::connect || order.what == What::disconnect) all = std::make_unique<Connections>(delays);
         if (order.what == What::connect) {
             for (std::uint64_t i = 0; i < order.number; ++i) all->add(connect_client(order.kind, order.port));

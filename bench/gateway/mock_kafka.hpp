@@ -9,9 +9,9 @@
 
 namespace millpond::bench {
 
-/// librdkafka's make-believe cluster of one broker in this process.
+/// librdkafka's mock cluster with one broker in this process.
 ///
-/// Threads: its own, which run where the one that makes it may run.
+/// Threads: its own, on the processors of the thread that constructs it.
 class MockKafka {
 public:
     static constexpr int kPartitions = 3;

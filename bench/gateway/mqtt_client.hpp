@@ -14,10 +14,10 @@
 
 namespace millpond::bench {
 
-/// A client of a broker on loopback: libmosquitto and nothing else, without a thread of its own.
+/// A client of a broker on loopback: libmosquitto without a thread.
 class MqttClient {
 public:
-    /// Connects; subscribes where a topic is given.
+    /// Connects, and subscribes unless the topic is empty.
     explicit MqttClient(std::uint16_t port, const std::string& topic = {}) {
         mosquitto_lib_init();
         client_.reset(mosquitto_new(nullptr, true, this));
@@ -47,10 +47,10 @@ public:
                                 true));
         ++published_;
     }
-    /// Written (QoS 0) or acknowledged (QoS 1) later than now.
+    /// Publishes; the message is written (QoS 0) or acknowledged (QoS 1) later.
     [[nodiscard]] std::uint64_t unconfirmed() const { return published_ - confirmed_; }
     [[nodiscard]] bool wants_write() const { return mosquitto_want_write(client_.get()); }
-    /// What is ready on the connection, or will be within a second.
+    /// Reads from the connection for up to a second.
     void work() { check(mosquitto_loop(client_.get(), 1'000, 1)); }
 
     /// The next message, valid until the next call.

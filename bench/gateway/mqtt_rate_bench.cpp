@@ -37,12 +37,12 @@ constexpr const char* kLast = "bbo/LAST";
 
 std::uint64_t count() { return bench::scaled(10'000); }
 
-/// The last one is of an instrument of its own.
+/// The last quote is of a separate instrument.
 feed::Quote quote_of(std::uint64_t number) {
     feed::Quote quote;
     quote.instrument = static_cast<feed::InstrumentId>(number == count() ? kSymbols : number % kSymbols);
-    quote.bid_price = static_cast<feed::Price>(1'000'000 + number);
-    quote.ask_price = quote.bid_price + 200;
+    quote.bid_price = feed::price_from<10'000>(static_cast<std::uint32_t>(1'000'000 + number));
+    quote.ask_price = quote.bid_price + feed::price_from<10'000>(200);
     quote.bid_size = 300;
     quote.ask_size = 200;
     return quote;
@@ -50,10 +50,10 @@ feed::Quote quote_of(std::uint64_t number) {
 
 std::string symbol_of(std::size_t id) { return id == kSymbols ? "LAST" : "SYM" + std::to_string(id); }
 
-/// Nanoseconds a message since `start`, when the last one is here; the answer is its price.
+/// Waits for the last message. Returns nanoseconds per message since `start`, and its price as the answer.
 bench::Finding until_last(bench::MqttClient& subscriber, std::int64_t start) {
-    const auto last = static_cast<std::uint64_t>(quote_of(count()).bid_price);
-    // What is retained comes first.
+    const auto last = static_cast<std::uint64_t>(feed::in_venue_scale<10'000>(quote_of(count()).bid_price));
+    // Retained messages arrive first.
     while (bench::bid_of(subscriber.read_line()) != last) {
     }
     return {.value = static_cast<double>(core::monotonic_nanos() - start) / static_cast<double>(count()),
@@ -68,7 +68,7 @@ bool is_connected(const gateway::SinkThread& thread) {
     return is;
 }
 
-/// Puts something else on the last one's topic than an earlier run has.
+/// Publishes a value on the last message's topic that differs from an earlier run's.
 void forget_last(const MosquittoBroker& broker) {
     bench::MqttClient client{broker.port()};
     client.publish(kLast, "{}", 1);
@@ -101,13 +101,15 @@ bench::Finding sink(const MosquittoBroker& broker, int qos) {
         writer.name(static_cast<feed::InstrumentId>(id), feed::Venue{"X"}, feed::Symbol{symbol_of(id)});
     }
     const auto say = [](service::Severity severity, std::string_view, const std::string& text) {
-        if (severity != service::Severity::info) throw std::runtime_error(text);  // no run is without its broker
+        if (severity != service::Severity::info) throw std::runtime_error(text);  // a run needs its broker
     };
-    gateway::SinkThread thread{
-        {.ring = ring, .name = "mqtt"},
-        gateway::mqtt::open({.port = broker.port(), .qos = qos, .mode = gateway::Delivery::every, .window = kWindow},
-                            say),
-        say};
+    gateway::mqtt::Settings settings;
+    settings.port = broker.port();
+    settings.state_topic = "millpond/mqtt";
+    settings.qos = qos;
+    settings.mode = gateway::Delivery::every;
+    settings.window = kWindow;
+    gateway::SinkThread thread{{.ring = ring, .name = "mqtt"}, gateway::mqtt::open(settings, {}, say), say};
     thread.start();
     while (!is_connected(thread)) std::this_thread::yield();
     const auto start = core::monotonic_nanos();
@@ -127,7 +129,7 @@ int main() {
     bench::compare(
         {.question = "What does a quote to mosquitto cost, by the sink and by the bare client?",
          .unit = "ns/message",
-         .expected = static_cast<std::uint64_t>(quote_of(count()).bid_price),
+         .expected = static_cast<std::uint64_t>(feed::in_venue_scale<10'000>(quote_of(count()).bid_price)),
          .measured = "from the first quote until a subscriber of the last one's topic has it, retained, at most 1,024 "
                      "on their way; the sink reads a ring and encodes JSON, the bare client sends one finished value",
          .not_measured = "connecting, conflation, a slow link, the broker's work for subscribers"},

@@ -18,7 +18,7 @@
 
 namespace millpond::bench {
 
-/// A connection to nats-server in its text protocol, which the server has greeted.
+/// A connection to nats-server in its text protocol, after the server's greeting.
 ///
 /// Source: docs.nats.io, "NATS Protocols / Client Protocol".
 inline TcpSocket connect_to_nats(std::uint16_t port, const std::string& further = {}) {
@@ -32,12 +32,12 @@ inline TcpSocket connect_to_nats(std::uint16_t port, const std::string& further 
 
 inline constexpr std::string_view kNatsSubject = "quotes";
 
-/// A subscriber, from which messages are read as bytes: what precedes a payload ends with "\r\n", and so does it.
+/// A subscriber, whose messages are read as bytes: the header of a payload ends with "\r\n", and so does the payload.
 inline TcpSocket subscribe_to_nats(std::uint16_t port) {
     return connect_to_nats(port, "SUB " + std::string{kNatsSubject} + " 1\r\n");
 }
 
-/// Publishes one payload again and again.
+/// Publishes one payload repeatedly.
 class NatsPublisher {
 public:
     NatsPublisher(std::uint16_t port, std::string_view payload) : socket_(connect_to_nats(port)) {
@@ -46,7 +46,7 @@ public:
         message_ += "\r\n";
     }
 
-    /// With one call of the kernel.
+    /// Publishes with one system call.
     void publish(std::size_t count) {
         while (messages_.size() < count * message_.size()) messages_ += message_;
         socket_.write(std::string_view{messages_}.substr(0, count * message_.size()));
@@ -58,13 +58,13 @@ private:
     std::string messages_;
 };
 
-/// A nats-server of our own on a port of loopback, with the settings that it has by default, and no log.
+/// A nats-server on a free port of loopback, with its default settings and no log.
 class NatsServer {
 public:
     static constexpr const char* kProgram = "/usr/sbin/nats-server";
     [[nodiscard]] static bool is_installed() { return access(kProgram, X_OK) == 0; }
 
-    /// Made while this process has one thread.
+    /// Constructed while the process has one thread.
     NatsServer()
         : port_(static_cast<std::uint16_t>(free_port())), process_([port = std::to_string(port_)] {
               const int nowhere = ::open("/dev/null", O_RDWR);
@@ -77,7 +77,7 @@ public:
                 (void)connect_to_nats(port_);
                 return true;
             } catch (const std::runtime_error&) {
-                return false;  // it does not listen yet
+                return false;  // does not listen yet
             }
         });
     }

@@ -45,15 +45,16 @@ private:
     std::array<std::byte, kDatagramBytes> bytes_{};
 };
 
-/// All threads that begin from here on run where the kernel puts them.
+/// Threads that start from here on are placed by the kernel.
 inline void roam() {
     const auto cores = two_cores();
     run_on({cores.first, cores.second});
 }
 
-/// Microseconds from before a quote is sent until a client has read the line about it, one after another; sender and
-/// client are one thread.
-/// Wire:   prepare(price), then send(). Client: read_line() gives the next line.
+/// Microseconds from before a quote is sent until a client has read its line, one quote at a time; one thread sends and
+/// reads.
+///
+/// Wire: has prepare(price), then send(). Client: read_line() returns the next line.
 template <class Wire, class Client>
 Finding follow(Wire& wire, Client& client, std::size_t count) {
     constexpr std::size_t kWarm = 200;
@@ -76,8 +77,9 @@ Finding follow(Wire& wire, Client& client, std::size_t count) {
     return found;
 }
 
-/// That, from before the send call of a bbo28 datagram on loopback; all threads go where the kernel puts them.
-/// Path: feed_port() is where datagrams go, client() is who reads.
+/// Likewise from before the send call of a bbo28 datagram on loopback; the kernel places all threads.
+///
+/// Path: feed_port() is the destination of datagrams, client() reads.
 template <class Path>
 Finding one_way() {
     roam();

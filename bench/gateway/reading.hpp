@@ -9,10 +9,10 @@
 
 namespace millpond::bench {
 
-/// Reads a connection on a thread of its own, and forgets what it reads, until the connection or this object ends.
+/// Reads and discards a connection's bytes on a separate thread, until the connection or this object ends.
 class Reading {
 public:
-    /// core: where the thread runs.
+    /// core: processor of the thread.
     Reading(TcpSocket connected, int core)
         : socket_(std::move(connected)), thread_([this, core] {
               run_on(core);

@@ -17,8 +17,9 @@
 
 namespace millpond::bench {
 
-/// Nanoseconds from the kernel's receive time of a datagram until its quote is in the ring, as the gateway records it:
-/// `count` datagrams, one at a time, 20 us apart or more. after_each: what a consumer on this thread does behind each.
+/// Nanoseconds from the kernel's receive time of a datagram until its quote is in the ring, as recorded by the gateway,
+/// for `count` datagrams, one at a time, at least 20 us apart. after_each: work of a consumer on this thread after each
+/// datagram.
 template <class AfterEach>
 Finding receive_path(const RunningGateway& running, AfterEach after_each, std::size_t count = scaled(10'000)) {
     constexpr std::int64_t kPaceNanos = 20'000;
@@ -41,8 +42,8 @@ Finding receive_path(const RunningGateway& running, AfterEach after_each, std::s
     return {.answer = published.read(), .latencies = values_of(*after)};
 }
 
-/// Compares ways to run a gateway by receive_path; the first is what the others shall not be slower than. beside: what
-/// stands beside the receive thread, for the description.
+/// Compares ways to run a gateway by receive_path; the first one is the reference. beside: what runs beside the receive
+/// thread, for the description.
 inline void compare_receive_path(const std::string& question, const std::string& beside,
                                  const std::string& not_measured, const std::vector<Contender>& contenders) {
     std::vector<Goal> goals;
@@ -52,7 +53,7 @@ inline void compare_receive_path(const std::string& question, const std::string&
         goals.push_back({.contender = name, .to = to, .of = Statistic::p50, .at_most = 1.03});
         goals.push_back({.contender = name, .to = to, .of = Statistic::p99, .at_most = 1.10});
     }
-    constexpr std::size_t kRounds = 99;  // for intervals of a few hundredths, which the goals ask for
+    constexpr std::size_t kRounds = 99;  // narrow intervals, a few hundredths wide, for the goals
     compare({.question = question,
              .unit = "ns",
              .runs = kRounds,

@@ -28,7 +28,7 @@ namespace millpond::bench {
 
 /// A gateway with one bbo28 feed on a port of loopback, without metrics or log.
 ///
-/// Threads: the one that makes it must be allowed to run on receive_core.
+/// Threads: the thread that constructs it must be allowed to run on receive_core.
 class RunningGateway {
 public:
     struct Options {
@@ -36,15 +36,15 @@ public:
         core::Poll poll{core::Poll::spin};
         bool tcp{false};
         bool web{false};
-        std::string csv{};                             ///< File of a csv sink; none when empty.
-        std::optional<int> sinks_core{};               ///< Where all its other threads run.
+        std::string csv{};                             ///< File of a csv sink; empty: no such sink.
+        std::optional<int> sinks_core{};               ///< Processor of all other threads.
         std::function<void(gateway::Config&)> also{};  ///< Changes the configuration.
     };
 
     explicit RunningGateway(const Options& options) : gateway_(config_of(options), log_) {
         gateway_.start();
         if (!options.sinks_core) return;
-        // The second time those that one of the others has started meanwhile.
+        // Twice, for threads that were started meanwhile.
         for (int i = 0; i < 2; ++i) move_sinks(options.receive_core, *options.sinks_core);
     }
 
@@ -57,7 +57,7 @@ public:
 
     [[nodiscard]] std::uint16_t feed_port() const {
         std::uint16_t port = 0;
-        pipeline().for_each_feed([&](const auto& line) { port = line.receiver().report().local.port(); });
+        pipeline().for_each_feed([&](const auto& feed) { port = feed.receiver().report().local.port(); });
         return port;
     }
 
@@ -71,7 +71,7 @@ private:
         config.pin = static_cast<std::uint32_t>(options.receive_core);
         config.rings.emplace_back().name = "bench-" + std::to_string(getpid());
         auto& feed = config.feeds.emplace_back();
-        feed.format = &gateway::bbo28::Settings::format();
+        feed.use<gateway::bbo28::Settings>();
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.tcp) config.add<gateway::tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.web) {
@@ -85,7 +85,7 @@ private:
         return config;
     }
 
-    // The receive thread is the one that is bound to its processor alone.
+    // The receive thread is the only one that is bound to one processor.
     static void move_sinks(int receive_core, int sinks_core) {
         for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
             const auto thread = static_cast<pid_t>(std::stol(entry.path().filename().string()));

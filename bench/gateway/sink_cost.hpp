@@ -31,9 +31,9 @@
 namespace millpond::bench {
 
 enum class Broker : std::uint8_t {
-    none,   ///< There is no such sink.
-    takes,  ///< All that comes.
-    stuck,  ///< It listens, and takes a connection; MQTT's greets too. Then it reads no more.
+    none,   ///< No sink of this kind.
+    reads,  ///< Receives everything.
+    stuck,  ///< Accepts a connection (MQTT: with CONNACK), then reads nothing.
     dead,   ///< No process listens at its port.
 };
 
@@ -44,16 +44,16 @@ struct Sinks {
     bool udp{false};
     bool journal{false};
     Broker mqtt{Broker::none};
-    Broker kafka{Broker::none};  ///< With a journal.
+    Broker kafka{Broker::none};  ///< Needs a journal.
 };
 
-/// A gateway with such sinks, and all of their consumers, on the processor of the thread that makes it; only the
-/// receive thread has the other one.
+/// A gateway with these sinks and their consumers, on the processor of the thread that constructs it; only the receive
+/// thread runs on the other one.
 class SinkCost {
 public:
     SinkCost(const Sinks& sinks, const MockKafka& kafka)
         : sinks_(sinks),
-          kafka_brokers_(sinks.kafka == Broker::takes ? kafka.brokers()
+          kafka_brokers_(sinks.kafka == Broker::reads ? kafka.brokers()
                                                       : "127.0.0.1:" + std::to_string(port_of(sinks.kafka))),
           mqtt_port_(sinks.mqtt == Broker::dead ? port_of(sinks.mqtt) : mqtt_.port()),
           running_({.receive_core = two_cores().second,
@@ -66,20 +66,20 @@ public:
         run_on(core);
         if (sinks.tcp) readers_.emplace_back(TcpSocket::connect_to(running_.tcp_address().port()), core);
         if (sinks.web) readers_.emplace_back(WebSocket{running_.web_address().port()}.release(), core);
-        if (sinks.mqtt == Broker::takes || sinks.mqtt == Broker::stuck) greet(core);
+        if (sinks.mqtt == Broker::reads || sinks.mqtt == Broker::stuck) greet(core);
     }
 
     Finding measure() {
-        const auto take = [this] {
+        const auto consume = [this] {
             if (sinks_.udp) (void)datagrams_.poll();
         };
-        auto found = receive_path(running_, take, scaled(4'000));
-        // What a broken one received is unknown; the others received everything.
+        auto found = receive_path(running_, consume, scaled(4'000));
+        // Messages of a broken connection are unknown; the others received everything.
         for (const auto& sink : running_.sinks()) {
             const auto broker = sink->type() == "mqtt"    ? sinks_.mqtt
                                 : sink->type() == "kafka" ? sinks_.kafka
-                                                          : Broker::takes;
-            if (broker != Broker::takes) continue;
+                                                          : Broker::reads;
+            if (broker != Broker::reads) continue;
             spin_until([&] { return sink->account().published >= found.answer && sink->account().queued == 0; });
             if (sink->account().delivered == 0 || sink->account().missed != 0) {
                 throw std::runtime_error(sink->name() + " did not deliver what it should");
@@ -96,8 +96,8 @@ private:
     void add_to(gateway::Config& config) const {
         if (sinks_.udp) config.add<gateway::udp::Settings>().to = datagrams_.report().local;
         if (sinks_.journal || sinks_.kafka != Broker::none) {
-            config.add<gateway::journal::Settings>().folder = folder_ / "journal";
-            config.first<gateway::journal::Settings>()->segment_bytes = 16ULL << 20U;
+            config.add<gateway::journal::Settings>().writer.folder = folder_ / "journal";
+            config.first<gateway::journal::Settings>()->writer.segment_bytes = 16ULL << 20U;
         }
         if (sinks_.mqtt != Broker::none) {
             auto& mqtt = config.add<gateway::mqtt::Settings>();
@@ -107,17 +107,17 @@ private:
         if (sinks_.kafka != Broker::none) config.add<gateway::kafka::Settings>().brokers = {kafka_brokers_};
     }
 
-    /// As an MQTT broker: CONNACK, accepted. Source: MQTT 3.1.1, section 3.2.
+    /// The CONNACK of an MQTT broker that accepts. Source: MQTT 3.1.1, section 3.2.
     void greet(int core) {
         std::array<char, 1024> connect;
         auto connected = mqtt_.accept_one();
-        // A client may first check for a listener, and connect then.
+        // A client may open a connection only to check that the broker listens, and connect afterwards.
         while (connected.read(connect.data(), connect.size()) == 0) {
             connected = mqtt_.accept_one();
         }
         using std::string_view_literals::operator""sv;
         connected.write("\x20\x02\x00\x00"sv);
-        if (sinks_.mqtt == Broker::takes) {
+        if (sinks_.mqtt == Broker::reads) {
             readers_.emplace_back(std::move(connected), core);
         } else {
             stuck_.emplace(std::move(connected));
@@ -149,7 +149,7 @@ inline void compare_costs(const std::string& question, const std::string& beside
     std::vector<Contender> contenders;
     for (const auto& [name, sinks] : all) {
         contenders.push_back({name, [sinks = sinks, cores, &kafka] {
-                                  // A thread may be bound only to where its starter may run.
+                                  // A thread can only be bound to processors of the thread that starts it.
                                   run_on({cores.first, cores.second});
                                   return SinkCost{sinks, kafka}.measure();
                               }});

@@ -15,8 +15,8 @@ int main() {
                                        {"csv", {.csv = true}},
                                        {"udp", {.udp = true}},
                                        {"journal", {.journal = true}},
-                                       {"journal and kafka", {.kafka = Broker::takes}}};
-    if (gateway::mqtt::is_built()) all.push_back({"mqtt", {.mqtt = Broker::takes}});
+                                       {"journal and kafka", {.kafka = Broker::reads}}};
+    if (gateway::mqtt::is_built()) all.push_back({"mqtt", {.mqtt = Broker::reads}});
     bench::compare_costs("What does each sink cost the receive path?", ", with one sink whose output is read",
                          "what a sink costs on the processor that it runs on", all);
 }

@@ -44,7 +44,7 @@ const auto kInput = bench::bbo28_datagrams(bench::wandering_quotes(kQuotes));
 
 enum class Stage { none, receive, decode, board, publish, record, whole };
 
-// The counter, not before what stands before it is done, and nothing after it before it is read.
+// Reads the counter after all earlier instructions and before all later ones.
 std::uint64_t stamp() {
 #if defined(__x86_64__)
     _mm_lfence();
@@ -56,13 +56,13 @@ std::uint64_t stamp() {
 #endif
 }
 
-// The gateway's receive loop in one piece, with stamps around one of its stages and none elsewhere.
+// The gateway's receive loop in one piece, with stamps around only one stage.
 template <Stage kTimed>
 class Chain {
 public:
     [[nodiscard]] std::uint16_t port() const { return receiver_.report().local.port(); }
 
-    // One round; the latency of the timed stage in ticks.
+    // One round; adds the latency of the timed stage, in ticks.
     std::uint64_t round() {
         if constexpr (kTimed == Stage::none) begin_ = stamp(), end_ = stamp();
         begin<Stage::whole>();

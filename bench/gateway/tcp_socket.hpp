@@ -15,7 +15,7 @@
 
 namespace millpond::bench {
 
-/// A connected TCP socket of loopback that blocks.
+/// A blocking TCP socket on loopback, connected.
 class TcpSocket {
 public:
     explicit TcpSocket(int descriptor) : descriptor_(descriptor) {
@@ -44,7 +44,7 @@ public:
     }
 
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    /// Ends both directions: a read that waits returns.
+    /// Shuts down both directions: a blocked read returns.
     void shut_down() const { shutdown(descriptor_, SHUT_RDWR); }
 
     void write(std::string_view text) const {
@@ -53,13 +53,13 @@ public:
         }
     }
 
-    /// Bytes read, 0 at the end.
+    /// Number of bytes read, 0 at the end.
     [[nodiscard]] std::size_t read(char* into, std::size_t size) const {
         const auto found = recv(descriptor_, into, size, 0);
         return found > 0 ? static_cast<std::size_t>(found) : 0;
     }
 
-    /// The next line, without its end, valid until the next call. Throws when the connection ends.
+    /// The next line, without newline, valid until the next call. Throws if the connection ends.
     [[nodiscard]] std::string_view read_line() {
         if (line_bytes_ > 0) buffer_.erase(0, line_bytes_);
         std::size_t end = 0;
@@ -87,7 +87,7 @@ private:
     std::size_t line_bytes_{0};
 };
 
-/// Listens on a port of loopback that the kernel chooses.
+/// Listens on a free port of loopback.
 class TcpListener {
 public:
     TcpListener() : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {

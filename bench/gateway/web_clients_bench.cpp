@@ -21,7 +21,7 @@ namespace {
 
 using namespace millpond;
 
-/// WebSocket clients that take all that comes, on a thread of their own.
+/// WebSocket clients that read everything, on a separate thread.
 class Readers {
 public:
     Readers(std::size_t count, std::uint16_t port, int core) {

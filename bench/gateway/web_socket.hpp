@@ -10,8 +10,8 @@
 
 namespace millpond::bench {
 
-/// A WebSocket client of loopback that blocks. Its messages hold lines of JSON, so what stands between them, the
-/// frames' heads, is read over: a line may have one in front.
+/// A blocking WebSocket client on loopback. Messages contain JSON lines; frame headers between them are not parsed, so
+/// that a line may begin with one.
 class WebSocket {
 public:
     explicit WebSocket(std::uint16_t port) : socket_(TcpSocket::connect_to(port)) {
@@ -30,10 +30,10 @@ public:
         frame += std::string(4, '\0');
         socket_.write(frame += text);
     }
-    /// The next line, perhaps with a frame's head in front; valid until the next call.
+    /// The next line, perhaps after a frame's header; valid until the next call.
     [[nodiscard]] std::string_view read_line() { return socket_.read_line(); }
     [[nodiscard]] const TcpSocket& socket() const { return socket_; }
-    /// The connection, for who reads it as bytes.
+    /// The connection, for readers of bytes.
     [[nodiscard]] TcpSocket release() && { return std::move(socket_); }
 
 private:

@@ -13,14 +13,14 @@ namespace millpond::bench {
 
 using Snapshot = std::unique_ptr<metrics::HistogramSnapshot>;
 
-/// How long quotes took from the kernel's receive time to the ring so far, as the gateway recorded it.
+/// Latencies from the kernel's receive time to the ring so far, as recorded by the gateway.
 [[nodiscard]] inline Snapshot wire_latencies(const RunningGateway& running) {
     auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
     running.pipeline().publisher().latencies().wire.read(*snapshot);
     return snapshot;
 }
 
-/// The values of a histogram, each as the middle of its bucket.
+/// The samples of a histogram, each as the middle of its bucket.
 [[nodiscard]] inline std::vector<float> values_of(const metrics::HistogramSnapshot& snapshot) {
     std::vector<float> values;
     for (std::size_t i = 0; i < metrics::kBuckets; ++i) {

@@ -25,15 +25,15 @@
 #include "bench/queue/hop_links.hpp"
 #include "bench/rivals/asio_chain.hpp"
 
-/// Ways from a UDP port to a subscriber. Each has its own thread or threads on `core`, a port, and
-/// try_take(), which the subscriber's thread calls: the bid price of the next quote, if there is one.
+/// Ways from a UDP port to a subscriber. Each has its own threads on `core`, a port, and try_pop(), called by the
+/// subscriber's thread: the bid price of the next quote, if there is one.
 namespace millpond::bench {
 
-/// Polls in a row without a datagram after which a receiving thread gives its processor away once.
+/// Consecutive polls without a datagram after which a receive thread yields its processor once.
 inline constexpr std::uint32_t kFruitlessPolls = 2'000;
 
-/// The bare minimum: recvmsg on one processor, one entry of shared lines to the other. Decodes nothing but the price.
-/// With kTimes it asks the kernel for the receive time too, and hands that on.
+/// The bare minimum: recvmsg on one processor, and one entry of shared cache lines to the other. Decodes only the
+/// price. With kTimes it requests the kernel's receive time and passes it on.
 template <bool kTimes = false>
 class BarePath {
 public:
@@ -60,10 +60,10 @@ public:
     }
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
-    [[nodiscard]] std::optional<feed::Price> try_take() {
+    [[nodiscard]] std::optional<feed::Price> try_pop() {
         Message message;
         if (!link_.receive(message)) return std::nullopt;
-        return static_cast<feed::Price>(message[1]);
+        return feed::price_from<feed::kBbo28Scale>(static_cast<std::uint32_t>(message[1]));
     }
 
 private:
@@ -107,14 +107,14 @@ public:
         : gateway_({.receive_core = core, .also = also}), reader_({.name = gateway_.ring_name()}) {}
 
     [[nodiscard]] std::uint16_t port() const { return gateway_.feed_port(); }
-    [[nodiscard]] std::optional<feed::Price> try_take() {
-        Take take;
-        if (reader_.poll(take, 1) == 0) return std::nullopt;
-        return take.price;
+    [[nodiscard]] std::optional<feed::Price> try_pop() {
+        Handler handler;
+        if (reader_.poll(handler, 1) == 0) return std::nullopt;
+        return handler.price;
     }
 
 private:
-    struct Take {
+    struct Handler {
         std::optional<feed::Price> price{};
         void on(const feed::Quote& quote) { price = quote.bid_price; }
         template <class Other>
@@ -125,7 +125,7 @@ private:
     market::RingReader reader_;
 };
 
-/// Where the two threads of the classic architecture run: both on the core given, or where the kernel puts them.
+/// Placement of the two threads of the classic architecture: both on the given core, or by the kernel.
 enum class Placing : std::uint8_t { on_one_core, anywhere };
 
 /// The classic architecture, bench/rivals/asio_chain.hpp.
@@ -137,8 +137,8 @@ public:
               if constexpr (kPlacing == Placing::on_one_core) run_on(core);
           }) {}
     [[nodiscard]] std::uint16_t port() const { return chain_.port(); }
-    [[nodiscard]] std::optional<feed::Price> try_take() {
-        const auto bbo = chain_.try_take();
+    [[nodiscard]] std::optional<feed::Price> try_pop() {
+        const auto bbo = chain_.try_pop();
         if (!bbo) return std::nullopt;
         return std::llround(bbo->bid_price * static_cast<double>(feed::kPriceScale));
     }

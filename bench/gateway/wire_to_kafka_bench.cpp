@@ -34,7 +34,7 @@ using namespace millpond;
 namespace kafka = gateway::kafka;
 using gateway::test::KafkaBroker;
 
-/// The cluster, and a topic of its own for each run.
+/// The cluster, and a new topic for each run.
 class Cluster {
 public:
     Cluster() {
@@ -60,7 +60,7 @@ private:
     int topics_{0};
 };
 
-/// Reads a topic that exists, from its beginning.
+/// Reads an existing topic from its beginning.
 class Consumer {
 public:
     Consumer(const std::string& brokers, const std::string& topic)
@@ -106,10 +106,13 @@ public:
         : producer_({.brokers = brokers, .properties = {{"linger.ms", "0"}}}, *this), topic_(producer_.topic(topic)) {
         prepare(1);
         send();
-        while (delivered_ == 0) producer_.poll(std::chrono::milliseconds{10});  // now the topic is there
+        while (delivered_ == 0) producer_.poll(std::chrono::milliseconds{10});  // creates the topic
     }
     void prepare(std::uint32_t price) {
-        const feed::Quote quote{.bid_price = price, .ask_price = price + 100, .bid_size = 200, .ask_size = 300};
+        const feed::Quote quote{.bid_price = feed::price_from<10'000>(price),
+                                .ask_price = feed::price_from<10'000>(price + 100),
+                                .bid_size = 200,
+                                .ask_size = 300};
         value_ = feed::quote_json(buffer_, quote, symbol_, 1);
         producer_.poll(std::chrono::milliseconds{0});
     }
@@ -120,7 +123,7 @@ public:
     }
 
     void delivered(std::uint64_t, std::size_t) override { ++delivered_; }
-    void failed(std::uint64_t, const std::string& reason) override { throw std::runtime_error(reason); }
+    void failed(std::uint64_t, const kafka::Refusal& refusal) override { throw std::runtime_error(refusal.text); }
     void error(const std::string& text) override { throw std::runtime_error(text); }
     void connected(bool) override {}
 
@@ -135,7 +138,7 @@ private:
 
 std::size_t count() { return bench::scaled(150); }
 
-// Each is made once and stays connected: what its runs leave unread is nothing.
+// Each path is made once and stays connected: unread messages of former runs are skipped.
 class BarePath {
 public:
     explicit BarePath(Cluster& cluster) : BarePath(cluster.brokers(), cluster.new_topic()) {}
@@ -163,7 +166,7 @@ private:
         return {.receive_core = bench::two_cores().second,
                 .poll = core::Poll::adaptive,
                 .also = [&cluster, topic](gateway::Config& config) {
-                    config.add<gateway::journal::Settings>().folder = cluster.folder_of(topic);
+                    config.add<gateway::journal::Settings>().writer.folder = cluster.folder_of(topic);
                     auto& kafka = config.add<gateway::kafka::Settings>();
                     kafka.brokers = {cluster.brokers()};
                     kafka.topic = topic;

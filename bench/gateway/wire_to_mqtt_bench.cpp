@@ -30,7 +30,10 @@ class PublishWire {
 public:
     explicit PublishWire(std::uint16_t port) : client_(port) {}
     void prepare(std::uint32_t price) {
-        const feed::Quote quote{.bid_price = price, .ask_price = price + 100, .bid_size = 200, .ask_size = 300};
+        const feed::Quote quote{.bid_price = feed::price_from<10'000>(price),
+                                .ask_price = feed::price_from<10'000>(price + 100),
+                                .bid_size = 200,
+                                .ask_size = 300};
         line_ = feed::quote_json(buffer_, quote, symbol_, 1);
     }
     void send() { client_.publish(kTopic, line_, 0); }

@@ -14,8 +14,8 @@
 
 namespace millpond::bench {
 
-/// Microseconds from before the send call of a bbo28 datagram until the subscriber holds its quote, one after another.
-/// Sender and subscriber are the calling thread, on the first of two_cores(). Path: one of wire_paths.hpp.
+/// Microseconds from before the send call of a bbo28 datagram until the subscriber has its quote, one at a time. The
+/// calling thread sends and subscribes, on the first of two_cores(). Path: one of wire_paths.hpp.
 template <class Path>
 Finding wire_to_ring(Path& path, net::UdpSender& sender) {
     constexpr std::size_t kWarm = 500;
@@ -28,12 +28,12 @@ Finding wire_to_ring(Path& path, net::UdpSender& sender) {
         std::optional<feed::Price> price;
         const auto sent = core::ticks();
         spin_until([&] { return sender.send(bytes); });
-        spin_until([&] { return (price = path.try_take()).has_value(); });
-        const auto taken = core::ticks();
+        spin_until([&] { return (price = path.try_pop()).has_value(); });
+        const auto received = core::ticks();
         found.answer += static_cast<std::uint64_t>(*price);
         if (i < kWarm) continue;
         found.latencies.push_back(
-            static_cast<float>(static_cast<double>(taken - sent) * kRate.nanos_per_tick() / 1'000));
+            static_cast<float>(static_cast<double>(received - sent) * kRate.nanos_per_tick() / 1'000));
     }
     return found;
 }

@@ -20,7 +20,8 @@ using namespace millpond;
 template <class Path>
 bench::Finding one_way() {
     const auto cores = bench::two_cores();
-    bench::run_on({cores.first, cores.second});  // a thread may be bound only to where its starter may run
+    bench::run_on(
+        {cores.first, cores.second});  // a thread can only be bound to processors of the thread that starts it
     Path path(cores.second);
     net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.port()))});
     return bench::wire_to_ring(path, sender);

@@ -45,7 +45,7 @@ std::string json_line(double bid, double ask) {
 
 enum class Waits : std::uint8_t { spinning_apart, sleeping_beside_client, sleeping_anywhere };
 
-// A receive call, the price patched into a finished line, a blocking send call: one thread.
+// One thread: a receive call, the price patched into a finished line, a blocking send call.
 template <Waits kWaits>
 class BarePath {
 public:
@@ -66,7 +66,7 @@ public:
     BarePath& operator=(const BarePath&) = delete;
     ~BarePath() {
         stop_.store(true);
-        shutdown(udp_, SHUT_RDWR);  // a receive call that sleeps returns
+        shutdown(udp_, SHUT_RDWR);  // wakes a blocked receive call
         thread_.join();
         close(udp_);
     }
@@ -75,7 +75,7 @@ public:
     [[nodiscard]] bench::TcpSocket& client() { return *client_; }
 
 private:
-    // The size of the next datagram; less than 1 at the end.
+    // Size of the next datagram; less than 1 at the end.
     ssize_t receive(std::array<std::byte, 2048>& buffer) const {
         if constexpr (kWaits != Waits::spinning_apart) return recv(udp_, buffer.data(), buffer.size(), 0);
         for (std::uint32_t fruitless = 0; !stop_.load(std::memory_order_relaxed);) {
@@ -110,14 +110,14 @@ private:
     std::thread thread_;
 };
 
-// The classic chain with a third thread that prints lines and writes them to the client, blocking. That one runs where
-// the kernel puts it.
+// The classic chain with a third thread, which formats lines and writes them to the client with blocking calls. The
+// kernel places that thread.
 template <bench::Placing kPlacing>
 class AsioPath {
 public:
     AsioPath()
         : thread_([this, peer = std::make_shared<bench::TcpSocket>(listener_.accept_one())] {
-              while (const auto bbo = chain_.take()) peer->write(json_line(bbo->bid_price, bbo->ask_price));
+              while (const auto bbo = chain_.pop()) peer->write(json_line(bbo->bid_price, bbo->ask_price));
           }) {}
     AsioPath(const AsioPath&) = delete;
     AsioPath& operator=(const AsioPath&) = delete;

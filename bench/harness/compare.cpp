@@ -16,7 +16,7 @@ namespace millpond::bench {
 
 namespace {
 
-// The folder after --results, empty without it. --quick is read where it counts, in quick().
+// The folder after --results, or empty. quick() reads --quick.
 std::filesystem::path results_folder(const std::vector<std::string>& words) {
     std::filesystem::path folder;
     for (std::size_t i = 1; i < words.size(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace millpond::bench {
 
-/// Adds a line of a curve: a contender for each amount of work, which `run` gets.
+/// Adds a curve: a contender for each amount of work, which is passed to `run`.
 template <class Run>
 void add_line(std::vector<Contender>& contenders, const std::string& line, const std::vector<std::size_t>& amounts,
               Run run) {

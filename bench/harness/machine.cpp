@@ -37,7 +37,7 @@ std::string commit() {
     const std::string git = "git -C '" MILLPOND_BENCH_SOURCE "' ";
     auto hash = output(git + "rev-parse --short=10 HEAD 2>/dev/null");
     if (hash.empty()) return "unknown";
-    // Results are written while benches run; they do not change what is measured.
+    // Results are written while benches run, and do not change what is measured.
     if (!output(git + "status --porcelain -- . ':!bench/results' ':!docs/reference/benchmarks.md' 2>/dev/null")
              .empty()) {
         hash += " and changes";

@@ -14,8 +14,8 @@ namespace millpond::bench {
 
 namespace {
 
-constexpr std::size_t kLeastRuns = 9;
-// With a bracket, this many times the wanted rounds are tried before the bench lives with what it has.
+constexpr std::size_t kMinRuns = 9;
+// With a bracket, at most this multiple of the rounds is tried; then the bench uses the rounds that it has.
 constexpr std::size_t kPatience = 3;
 
 bool is_bracket(const Question& question, const std::string& name) {
@@ -23,8 +23,8 @@ bool is_bracket(const Question& question, const std::string& name) {
 }
 
 void check(const Question& question, const std::vector<Contender>& contenders) {
-    if (question.runs < kLeastRuns) {
-        throw Refused(fmt::format("{} runs are too few for an interval, at least {}", question.runs, kLeastRuns));
+    if (question.runs < kMinRuns) {
+        throw Refused(fmt::format("{} runs are too few for an interval, at least {}", question.runs, kMinRuns));
     }
     if (contenders.empty()) throw Refused("no contender");
     for (const auto& contender : contenders) {
@@ -81,7 +81,7 @@ double figure(const Sample& sample, Statistic of) {
     return sample.value;
 }
 
-// The rounds, kept sample by sample.
+// All samples, by round.
 class Rounds {
 public:
     Rounds(const Question& question, const std::vector<Contender>& contenders)
@@ -108,7 +108,7 @@ public:
         return round;
     }
 
-    std::vector<Outcome> take() {
+    std::vector<Outcome> outcomes() {
         for (std::size_t i = 0; i < outcomes_.size(); ++i) outcomes_[i].quantiles = medians(quantiles_[i]);
         return std::move(outcomes_);
     }
@@ -138,7 +138,9 @@ private:
     void sample(std::size_t i, std::size_t round) {
         auto found = checked_run(i);
         Sample kept{.round = round, .latency = summarise(found.latencies)};
-        kept.value = found.value == 0 && !found.latencies.empty() ? kept.latency.p50 : found.value;
+        kept.is_p50 = found.value == 0 && !found.latencies.empty();
+        kept.value = kept.is_p50 ? kept.latency.p50 : found.value;
+        outcomes_[i].block = found.block;
         if (!std::isfinite(kept.value) || kept.value <= 0) {
             throw Refused(fmt::format("{} measured {}, which is no figure", contenders_[i].name, kept.value));
         }
@@ -171,7 +173,7 @@ private:
 
     const Question& question_;
     const std::vector<Contender>& contenders_;
-    std::map<double, std::uint64_t> expected_;  // by the place on the curve
+    std::map<double, std::uint64_t> expected_;  // by place on the curve
     std::vector<Outcome> outcomes_;
     std::vector<std::vector<std::vector<double>>> quantiles_;
     double bracket_{0};
@@ -187,7 +189,7 @@ std::vector<double> figures(const Outcome& outcome, Statistic of) {
     return values;
 }
 
-// Ratios round by round; with brackets both sides are first related to their own.
+// Ratios by round; with brackets, both sides are first divided by their own.
 std::vector<double> ratios(const Result& result, const Outcome& outcome, const std::string& to, Statistic of) {
     std::vector<double> values;
     if (is_bracket(result.question, to)) {
@@ -217,8 +219,7 @@ Latency median_latency(const Outcome& outcome) {
             .count = outcome.samples.front().latency.count};
 }
 
-// Round by round: (sum of parts, each less the price) / (whole less the price). Rounds that are not complete are left
-// out.
+// (sum of parts, each less the price) / (whole less the price), by round. Incomplete rounds are omitted.
 std::vector<double> shares(const Result& result, const Parts& sum) {
     std::map<std::size_t, std::map<std::string, double>> rounds;
     for (const auto& outcome : result.outcomes) {
@@ -255,21 +256,34 @@ void conclude(Result& result) {
             .found = estimate(goal.to.empty() ? figures(outcome, goal.of) : ratios(result, outcome, goal.to, goal.of))};
         judged.verdict =
             goal.at_most ? judge_at_most(judged.found, *goal.at_most) : judge_at_least(judged.found, *goal.at_least);
+        const auto resolves = [&](const Outcome& one) {
+            return one.samples.empty() || result.is_resolved(one, goal.of, median(figures(one, goal.of)));
+        };
+        const bool has_other = !goal.to.empty() && !is_bracket(result.question, goal.to);
+        if (!resolves(outcome) || (has_other && !resolves(find(result.outcomes, goal.to))))
+            judged.verdict = Verdict::not_resolved;
         result.goals.push_back(std::move(judged));
     }
 }
 
 }  // namespace
 
-Result measure(const Question& question, const std::vector<Contender>& contenders) {
+bool Result::is_resolved(const Outcome& outcome, Statistic of, double figure) const noexcept {
+    if (outcome.samples.empty() || of == Statistic::mean) return true;
+    if (of == Statistic::value && !outcome.samples.front().is_p50) return true;
+    return figure * static_cast<double>(outcome.block) >= kResolvedSteps * clock_step;
+}
+
+Result measure(const Question& question, const std::vector<Contender>& contenders, double clock_step_ns) {
     check(question, contenders);
     Result result;
     result.question = question;
+    if (const auto unit = unit_nanos(question.unit); unit != 0) result.clock_step = clock_step_ns / unit;
     result.ratio_to = question.ratio_to;
     if (result.ratio_to.empty()) result.ratio_to = question.bracket ? question.bracket->name : contenders.front().name;
     Rounds rounds(question, contenders);
     result.rounds = rounds.run();
-    result.outcomes = rounds.take();
+    result.outcomes = rounds.outcomes();
     conclude(result);
     return result;
 }

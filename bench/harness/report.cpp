@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,11 +17,12 @@ using core::json_string;
 
 namespace {
 
+constexpr const char* kNotResolved = "not resolved";
 constexpr std::array<std::string_view, 8> kStatisticNames{"", "least", "mean", "p50", "p95", "p99", "p99.9", "max"};
 
 std::string_view name_of(Statistic of) { return kStatisticNames[static_cast<std::size_t>(of)]; }
 
-// Rows of cells as aligned text: the first column to the left, the others to the right.
+// Formats rows of cells as aligned text: the first column left, the others right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
     for (const auto& row : rows) {
@@ -72,6 +74,7 @@ std::string json_outcome(const Outcome& outcome) {
         text += fmt::format(R"(,"latency":{},"quantiles":{})", json_latency(*outcome.latency),
                             json_list(outcome.quantiles, [](double value) { return json_number(value); }));
     }
+    if (outcome.block > 1) text += fmt::format(R"(,"block":{})", outcome.block);
     return text + "}";
 }
 
@@ -113,21 +116,42 @@ std::string text_table(const Result& result, const Machine& machine) {
         std::ranges::copy(std::array{"least", "mean", "p50", "p95", "p99", "p99.9", "max", "p99 - least"},
                           std::back_inserter(rows[0]));
     for (const auto& outcome : result.outcomes) {
-        std::vector<std::string> row{outcome.name, outcome.value ? to_text(outcome.value->median) : "-",
+        const auto text_of = [&](double figure, Statistic of) {
+            return result.is_resolved(outcome, of, figure) ? to_text(figure) : kNotResolved;
+        };
+        const bool is_resolved =
+            result.is_resolved(outcome, Statistic::value, outcome.value ? outcome.value->median : 0);
+        std::vector<std::string> row{outcome.name,
+                                     outcome.value ? text_of(outcome.value->median, Statistic::value) : "-",
                                      to_text(outcome.min) + ".." + to_text(outcome.max),
-                                     outcome.name == result.ratio_to ? "1" : to_text(outcome.ratio)};
+                                     outcome.name == result.ratio_to ? "1"
+                                     : is_resolved                   ? to_text(outcome.ratio)
+                                                                     : kNotResolved};
         if (latencies) {
             const auto latency = outcome.latency.value_or(Latency{});
-            for (const auto figure : {latency.min, latency.mean, latency.p50, latency.p95, latency.p99, latency.p999,
-                                      latency.max, latency.p99 - latency.min}) {
-                row.push_back(outcome.latency ? to_text(figure) : "-");
+            const std::array<std::pair<double, Statistic>, 8> figures{{{latency.min, Statistic::min},
+                                                                       {latency.mean, Statistic::mean},
+                                                                       {latency.p50, Statistic::p50},
+                                                                       {latency.p95, Statistic::p95},
+                                                                       {latency.p99, Statistic::p99},
+                                                                       {latency.p999, Statistic::p999},
+                                                                       {latency.max, Statistic::max},
+                                                                       {latency.p99 - latency.min, Statistic::p99}}};
+            for (const auto& [figure, of] : figures) {
+                row.push_back(outcome.latency ? text_of(figure, of) : "-");
             }
+            if (outcome.block > 1) row.push_back(fmt::format("means of {}", outcome.block));
         }
         if (outcome.discarded > 0) row.push_back(fmt::format("{} discarded, brackets disagreed", outcome.discarded));
         rows.push_back(std::move(row));
     }
     text += aligned(rows);
     text += fmt::format("  {} rounds\n", result.rounds);
+    if (latencies && result.clock_step > 0) {
+        text +=
+            fmt::format("  the clock's step is {} {}; a quantile below {} of them is not resolved\n",
+                        to_text(result.clock_step), question.unit.substr(0, question.unit.find('/')), kResolvedSteps);
+    }
     if (question.sum) text += fmt::format("  {}: {}\n", sum_text(*question.sum), to_text(result.sum));
     if (question.curve) {
         for (const auto& knee : question.curve->knees) {
@@ -160,6 +184,7 @@ std::string json(const Result& result, const Machine& machine) {
                     pair("flags", machine.flags), pair("commit", machine.commit), pair("date", machine.date),
                     pair("command", machine.command), pair("load", machine.load));
     text += fmt::format("\"rounds\":{},\"quick\":{},{},\n", result.rounds, quick(), pair("ratio_to", result.ratio_to));
+    if (result.clock_step > 0) text += fmt::format("\"clock_step\":{},\n", json_number(result.clock_step));
     text += "\"probabilities\":" + json_list(plotted_probabilities(), probability_json) + ",\n";
     text += "\"contenders\":" + json_list(result.outcomes, json_outcome) + ",\n";
     if (question.sum) {

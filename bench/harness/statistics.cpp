@@ -37,7 +37,8 @@ std::optional<Estimate> estimate(std::vector<double> values) {
     constexpr double kOutside = 0.05;
     const auto n = values.size();
     if (n < 6) return std::nullopt;
-    // The widest k with P(fewer than k values below the median) * 2 <= 5 %: the k-th smallest and k-th largest enclose.
+    // The widest k with P(fewer than k values below the median) * 2 <= 5 %: the k-th smallest and the k-th largest
+    // value bound the median.
     std::size_t k = 1;
     while (k < (n + 1) / 2 && 2 * binomial_tail(n, k) <= kOutside) ++k;
     std::ranges::sort(values);

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-/// What a bench may conclude from its samples. Nothing here assumes a distribution: intervals come from order
+/// Statistics of a bench's samples. They assume no distribution: intervals come from order
 /// statistics.
 namespace millpond::bench {
 
-/// A median and the interval that holds the true one with a probability of at least 95 %.
+/// A median and the interval that contains the true median with a probability of at least 95 %.
 struct Estimate {
     double median{0};
     double low{0};
@@ -25,16 +25,16 @@ struct Estimate {
 /// The value at rank ceil(p * count) of ascending `sorted`, which must not be empty; p within 0..1.
 [[nodiscard]] double quantile(std::span<const float> sorted, double p);
 
-/// Empty for fewer than 6 values: no two of them enclose the median with 95 %.
-/// Source: the distribution-free interval for a median, bounds from the binomial distribution with p = 1/2
-/// (Conover, Practical Nonparametric Statistics, section 3.2).
+/// Empty for fewer than 6 values, which cannot bound the median with 95 %. Source: the distribution-free interval for a
+/// median, bounds from the binomial distribution with p = 1/2 (Conover, Practical Nonparametric Statistics, section
+/// 3.2).
 [[nodiscard]] std::optional<Estimate> estimate(std::vector<double> values);
 
 enum class Verdict : std::uint8_t { met, missed, not_resolved };
 
-/// Met when the interval's upper end is at or under the goal, missed when its lower end is over it.
+/// met: the interval's upper end is at or below the goal. missed: its lower end is above it.
 [[nodiscard]] Verdict judge_at_most(const std::optional<Estimate>& found, double goal) noexcept;
-/// Met when the interval's lower end is at or over the goal, missed when its upper end is under it.
+/// met: the interval's lower end is at or above the goal. missed: its upper end is below it.
 [[nodiscard]] Verdict judge_at_least(const std::optional<Estimate>& found, double goal) noexcept;
 
 [[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
@@ -51,10 +51,10 @@ struct Latency {
     std::size_t count{0};
 };
 
-/// Sorts `samples`. All zero when there are none.
+/// Sorts `samples`. All figures are zero if there are none.
 [[nodiscard]] Latency summarise(std::vector<float>& samples);
 
-/// The probabilities at which a distribution is kept for plotting, ascending from 0 to 1.
+/// The probabilities at which a distribution is stored for plots, ascending from 0 to 1.
 [[nodiscard]] std::span<const double> plotted_probabilities() noexcept;
 
 /// The values of ascending `sorted` at plotted_probabilities().

@@ -14,7 +14,7 @@
 
 namespace millpond::bench {
 
-/// A folder for a bench's files, gone afterwards.
+/// A temporary folder for a bench's files, removed with this object.
 class BenchFolder {
 public:
     explicit BenchFolder(const std::string& name)
@@ -45,7 +45,7 @@ inline feed::Quote quote_of(std::uint64_t n) {
     return quote;
 }
 
-/// Appends quotes first..last; what `service` does in between is done at once, on the same thread.
+/// Appends quotes first..last; `service` runs in between, on the same thread.
 inline void append(journal::JournalWriter& writer, std::uint64_t first, std::uint64_t last) {
     for (auto n = first; n <= last; ++n) {
         while (!writer.append(quote_of(n), n)) {
@@ -54,7 +54,7 @@ inline void append(journal::JournalWriter& writer, std::uint64_t first, std::uin
     }
 }
 
-/// A journal of quotes 1..count that are read again.
+/// A journal of quotes 1..count, for readers.
 inline void write_journal(const std::filesystem::path& folder, std::uint64_t count, std::uint64_t segment_bytes) {
     journal::JournalWriter writer{
         {.folder = folder, .ring = "bench", .segment_bytes = segment_bytes, .sync = journal::Sync::none}, 0};
@@ -64,7 +64,7 @@ inline void write_journal(const std::filesystem::path& folder, std::uint64_t cou
     append(writer, 1, count);
 }
 
-/// Adds up what shows that each quote was read as it was written.
+/// Sums up values that show that each quote was read as written.
 struct Sum {
     void on(const feed::Quote& quote) { value += static_cast<std::uint64_t>(quote.bid_price); }
     void on(const feed::Trade&) {}

@@ -43,7 +43,8 @@ bench::Finding journaled() {
     constexpr std::uint64_t kUnit = 65'536;
     double nanos = 0;
     {
-        // One segment takes all: allocating is the other thread's in a gateway, and every rival's file is there too.
+        // One segment has capacity for all quotes: in a gateway another thread allocates segments, and every rival's
+        // file exists too.
         journal::JournalWriter writer{{.folder = folder,
                                        .ring = "bench",
                                        .segment_bytes = (kQuotes * 100 / kUnit + 16) * kUnit,
@@ -71,7 +72,7 @@ bench::Finding mapped() {
     return {.value = nanos, .answer = sum_of(region.data(), kQuotes)};
 }
 
-/// batch: quotes in one write().
+/// batch: quotes per write().
 bench::Finding written(std::size_t batch) {
     const auto path = kFolder.path() / "written";
     std::filesystem::remove(path);

@@ -22,8 +22,8 @@
 #include "bench/harness/timing.hpp"
 #include "bench/journal/input.hpp"
 
-/// The C library's is replaced in this program, so that a file has its length and takes no room: 170 GB of segments fit
-/// on any disk.
+/// Replaces the C library's function, so that a file gets its length without disk space: 170 GB of segments fit on any
+/// disk.
 extern "C" int posix_fallocate(int file, off_t offset, off_t bytes) {
     return ftruncate(file, offset + bytes) == 0 ? 0 : errno;
 }
@@ -37,7 +37,7 @@ constexpr std::uint64_t kQuotesEach = 2'000;
 constexpr feed::InstrumentId kNamed = 100;
 constexpr std::uint64_t kSegmentsEachGigabyte = 4;
 
-/// A journal of this size, made once: every segment names the instruments and holds kQuotesEach quotes.
+/// A journal of this size, made once: every segment names the instruments and has kQuotesEach quotes.
 class GrownJournal {
 public:
     explicit GrownJournal(std::size_t gigabytes)
@@ -57,7 +57,7 @@ public:
             }
             for (std::uint64_t n = 0; n < kQuotesEach; ++n) {
                 const auto one = quote(i, n);
-                if (!segment.append(journal::RecordKind::quote, one.feed_sequence, one, one.receive_utc_ns)) {
+                if (!segment.append(journal::kRecordKind<feed::Quote>, one.feed_sequence, one, one.receive_utc_ns)) {
                     throw std::runtime_error("a segment is too small for its quotes");
                 }
             }
@@ -90,7 +90,7 @@ const GrownJournal& journal_of(std::size_t gigabytes) {
     return all.try_emplace(gigabytes, gigabytes).first->second;
 }
 
-/// The first quote that comes.
+/// Keeps the first quote.
 struct First {
     void on(const feed::Quote& quote) {
         if (number == 0) number = quote.feed_sequence;
@@ -124,13 +124,14 @@ bench::Finding middle_record(std::size_t gigabytes) {
 
 bench::Finding middle_time(std::size_t gigabytes) {
     const auto& grown = journal_of(gigabytes);
-    return read_first(grown, grown.wanted().feed_sequence,
-                      [&](journal::JournalReader& reader) { reader.seek_time(grown.wanted().receive_utc_ns); });
+    return read_first(grown, grown.wanted().feed_sequence, [&](journal::JournalReader& reader) {
+        reader.select(grown.wanted().receive_utc_ns, std::nullopt);
+    });
 }
 
-/// A writer's start, or its search for segments to remove, of which there are none.
+/// Measures a writer's start, and its search for segments to remove, of which there are none.
 bench::Finding writer(std::size_t gigabytes, bool starts) {
-    constexpr std::int64_t kLater = 3'600'000'000'000;  // when retention looks again
+    constexpr std::int64_t kLater = 3'600'000'000'000;  // the next run of retention
     const auto& grown = journal_of(gigabytes);
     std::unique_ptr<journal::JournalWriter> made;
     const auto now = grown.wanted().receive_utc_ns;

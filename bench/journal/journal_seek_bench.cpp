@@ -18,7 +18,7 @@ constexpr std::uint64_t kSegmentBytes = std::uint64_t{8} << 20U;  // about 65 se
 const std::uint64_t kWanted = kQuotes / 3 * 2;
 const bench::BenchFolder kFolder{"seek"};
 
-/// The first quote that comes.
+/// Keeps the first quote.
 struct First {
     void on(const feed::Quote& quote) {
         if (number == 0) number = quote.feed_sequence;
@@ -44,11 +44,14 @@ bench::Finding found(Seek&& seek, std::uint64_t wanted) {
     return {.value = nanos / 1e3, .answer = first.number == wanted ? 1U : 0U};
 }
 
-/// The record's number of a quote: names stand before it.
+/// The number of a quote's record; names precede it.
 std::uint64_t record_of(std::uint64_t wanted) {
     journal::JournalReader reader{kFolder.path()};
-    reader.seek_time(bench::quote_of(wanted).receive_utc_ns);
-    return reader.next_record();
+    reader.select(bench::quote_of(wanted).receive_utc_ns, std::nullopt);
+    First first;
+    while (first.number == 0 && reader.poll(first, 1) != 0) {
+    }
+    return reader.current().record;
 }
 
 }  // namespace
@@ -66,5 +69,5 @@ int main() {
         {{"open, the oldest quote", [] { return found([](journal::JournalReader&) {}, 1); }},
          {"open, a record in the middle", [=] { return found([=](auto& reader) { reader.seek(record); }, kWanted); }},
          {"open, a time in the middle",
-          [=] { return found([=](auto& reader) { reader.seek_time(time); }, kWanted); }}});
+          [=] { return found([=](auto& reader) { reader.select(time, std::nullopt); }, kWanted); }}});
 }

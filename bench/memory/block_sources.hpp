@@ -9,8 +9,8 @@
 
 #include <millpond/memory/block_pool.hpp>
 
-/// Where a bench takes its blocks from. A source has a constructor (block_bytes, capacity), and what local(source)
-/// gives on a thread has acquire() and release(block), perhaps acquire_batch and release_batch.
+/// Sources of blocks for benches. A source has a constructor (block_bytes, capacity); local(source) returns an object
+/// for the calling thread with acquire() and release(block), and possibly acquire_batch and release_batch.
 namespace millpond::bench {
 
 /// The reference: a private array of free slots, for one thread.
@@ -60,7 +60,19 @@ private:
     Pool pool_;
 };
 
-/// The same, through a cache held explicitly: for benches that use a source by local().
+/// The source without its batches.
+template <class Source>
+class SingleCalls {
+public:
+    SingleCalls(std::size_t bytes, std::size_t capacity) : source_(bytes, capacity) {}
+    void* acquire() { return source_.acquire(); }
+    void release(void* block) { source_.release(block); }
+
+private:
+    Source source_;
+};
+
+/// Like the source above, through an explicit cache, for benches that call local().
 template <class Pool>
 class CachedBlocks : public PoolBlocks<Pool> {
 public:
@@ -79,7 +91,7 @@ public:
     };
 };
 
-/// The calling thread's way to the source: the source itself, or a cache of it.
+/// The source as the calling thread uses it: the source itself, or a cache of it.
 template <class Source>
 Source& local(Source& source) {
     if constexpr (requires { Source::enter_thread(); }) Source::enter_thread();

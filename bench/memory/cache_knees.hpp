@@ -10,8 +10,8 @@
 
 namespace millpond::bench {
 
-/// Where so many blocks, of which `line_bytes` are touched each, no longer fit into this processor's caches, as the
-/// kernel lists those.
+/// Numbers of blocks, of which `line_bytes` each are touched, beyond which they exceed one of this processor's caches,
+/// as listed by the kernel.
 inline std::vector<Knee> cache_knees(std::size_t line_bytes) {
     struct Level {
         const char* index;

@@ -24,7 +24,7 @@ inline constexpr const char* kStrict = "BlockPool, strict";
 inline constexpr const char* kChecked = "CheckedBlockPool";
 inline constexpr const char* kBoostObjectPool = "boost::object_pool, one thread";
 
-/// The sources of a bench, each of which does `pattern(source)` when it is its turn.
+/// The sources of a bench. Each contender runs `pattern(source)`.
 template <class Pattern>
 class Contenders {
 public:
@@ -41,7 +41,7 @@ public:
 
     void add_ours(std::uint32_t magazine_blocks = memory::kAutomaticMagazine) {
         using memory::BlockPool;
-        // Magazines of a size of their own want a policy.
+        // Magazines of another size need a policy.
         const auto policy =
             magazine_blocks == memory::kAutomaticMagazine ? memory::Capacity::automatic : memory::Capacity::elastic;
         const memory::PoolOptions options{.capacity_policy = policy, .magazine_blocks = magazine_blocks};
@@ -85,30 +85,36 @@ public:
             absent_.emplace_back("jemalloc");
         }
         add_rival<GlibcBlocks>("glibc");
+#ifdef MILLPOND_RIVAL_BOOST
         add_rival<LockfreeStackBlocks>("boost::lockfree::stack");
+#else
+        absent_.insert(absent_.end(), {"boost::lockfree::stack", "boost::pool"});
+#endif
     }
 
-    /// One that takes too long where threads meet: some 100 microseconds a message.
+    /// A contender that is slow when threads meet: about 100 microseconds per message.
     void add_slow_rivals() { add_rival<PmrSynchronizedBlocks>("pmr::synchronized_pool"); }
 
     /// Pools for one thread.
     void add_unsafe() {
+#ifdef MILLPOND_RIVAL_BOOST
         add<BoostPoolBlocks>("boost::pool, one thread");
-        // Its blocks are of a type, so of a size that the compiler knows.
+        // Its blocks have a type, so the compiler knows their size.
         if (bytes_ == 64) add<BoostObjectPoolBlocks<64>>(kBoostObjectPool);
         if (bytes_ == 192) add<BoostObjectPoolBlocks<192>>(kBoostObjectPool);
         if (bytes_ == 640) add<BoostObjectPoolBlocks<640>>(kBoostObjectPool);
+#endif
         add<PmrUnsynchronizedBlocks>("pmr::unsynchronized_pool, one thread");
     }
 
-    /// One goal a rival: no slower than it.
+    /// A goal for each rival: the pool is no slower.
     [[nodiscard]] std::vector<Goal> ahead_of_rivals(const char* ours) const {
         std::vector<Goal> goals;
         for (const auto& rival : rivals_) goals.push_back({.contender = ours, .to = rival, .at_most = 1.0});
         return goals;
     }
 
-    /// Says who could not be asked.
+    /// Names contenders that are not installed.
     [[nodiscard]] std::string absent() const {
         std::string text;
         for (const auto& name : absent_) text += "; absent: " + name;

@@ -1,20 +1,21 @@
-// Measured:     single calls that make, release and refuse messages, with so many made before any is released.
+// Measured:     calls that make, release and refuse messages, with so many made before any is released.
 // Not measured: construction of the pool, other threads.
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/memory/message_pool.hpp>
 
+#include "bench/harness/clock_step.hpp"
 #include "bench/harness/compare.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/harness/timing.hpp"
 
 namespace {
 
 using namespace millpond;
 
-const core::TickRate kRate;
 constexpr std::size_t kCount = MILLPOND_BENCH_COUNT;
 
 struct Order {
@@ -24,37 +25,38 @@ struct Order {
 
 enum class Call { make, release, refuse };
 
-void time(std::vector<float>& nanos, auto&& work) {
-    const auto start = core::ticks();
-    work();
-    nanos.push_back(static_cast<float>(static_cast<double>(core::ticks() - start) * kRate.nanos_per_tick()));
-}
-
-/// make(i) gives an owner, empty when refused.
+/// make(i): returns an owner, empty if refused.
 template <class Make>
 bench::Finding calls(Call call, Make make) {
+    constexpr std::size_t kRefusals = 1000;
+    constexpr std::size_t kCoarse = 64;
     bench::Finding found;
-    std::vector<float> unused;
-    auto& makes = call == Call::make ? found.latencies : unused;
-    auto& releases = call == Call::release ? found.latencies : unused;
     using Owner = decltype(make(std::uint64_t{0}));
     std::vector<Owner> live(kCount);
-    for (int round = 0; round < 3; ++round) {
-        std::uint64_t next = 0;
-        for (auto& one : live) {
-            ++next;
-            time(makes, [&] { one = make(next); });
-        }
-        for (int i = 0; i < 1000 && call == Call::refuse; ++i) {
-            time(found.latencies, [&] {
-                auto refused = make(0);
-                bench::keep(refused);
-            });
-        }
-        for (auto& one : live) {
-            found.answer += one->id;
-            time(releases, [&] { one.reset(); });
-        }
+    const auto make_one = [&](std::size_t i) { live[i] = make(i + 1); };
+    const auto release_one = [&](std::size_t i) { live[i].reset(); };
+    const auto refuse_one = [&](std::size_t) {
+        auto refused = make(0);
+        bench::keep(refused);
+    };
+    // The first round touches the memory, the second one finds the size of the blocks.
+    for (int round = 0; round < 5; ++round) {
+        std::array<std::vector<float>, 3> nanos;
+        const auto run = [&](Call which, std::size_t count, auto&& work) {
+            auto& of_call = nanos[static_cast<std::size_t>(which)];
+            bench::time_blocks(of_call, round < 2 ? kCoarse : found.block, count, work);
+            if (which != call) return;
+            if (round < 2) {
+                const auto typical = bench::summarise(of_call).p50;
+                found.block = bench::block_of(typical / 2);  // some calls take less
+            } else {
+                found.latencies.insert(found.latencies.end(), of_call.begin(), of_call.end());
+            }
+        };
+        run(Call::make, kCount, make_one);
+        if (call == Call::refuse) run(Call::refuse, kRefusals, refuse_one);
+        for (auto& one : live) found.answer += one->id;
+        run(Call::release, kCount, release_one);
     }
     return found;
 }
@@ -81,8 +83,8 @@ int main() {
          .unit = "ns/call",
          .goals = {{.contender = "MessagePool, make", .to = "make_unique", .at_most = 1.0},
                    {.contender = "MessagePool, release", .to = "unique_ptr, release", .at_most = 1.0}},
-         .measured = "each call separately, 192 bytes filled, all made before the first is released; reading the "
-                     "counter of ticks is included",
+         .measured = "calls, 192 bytes filled, all made before the first is released; as many together as the clock "
+                     "resolves",
          .not_measured = "construction of the pool, other threads"},
         {{"make_unique", heap<Call::make>},
          {"MessagePool, make", pool<Call::make>},

@@ -20,12 +20,13 @@
 namespace millpond::bench {
 namespace {
 
-constexpr std::size_t kRounds = 27;  // allocators come within a tenth of each other
+constexpr std::size_t kRounds = 27;  // allocators differ by less than a tenth
 
 constexpr std::size_t kCapacity = 8192;
 constexpr std::size_t kPasses = 15;
 constexpr std::size_t kLive = 1000;
-constexpr std::uint32_t kBatchMagazine = 384;  // two keep as many blocks as a cache of rte_mempool
+constexpr const char* kDefaults = "BlockPool::Cache, default options";
+constexpr std::uint32_t kBatchMagazine = 384;  // two magazines have as many blocks as a cache of rte_mempool
 
 void write(void* block, std::uint64_t value) { *static_cast<std::uint64_t*>(block) = value; }
 std::uint64_t read(const void* block) { return *static_cast<const std::uint64_t*>(block); }
@@ -36,7 +37,7 @@ Finding repeat(std::size_t count, const std::function<std::uint64_t()>& work) {
     return {.value = nanos, .answer = answer};
 }
 
-/// Which of kLive blocks is exchanged next.
+/// The index in kLive of the block to exchange next.
 std::vector<std::uint32_t> random_places(std::size_t count) {
     std::minstd_rand random(7);
     std::vector<std::uint32_t> places(count);
@@ -44,7 +45,7 @@ std::vector<std::uint32_t> random_places(std::size_t count) {
     return places;
 }
 
-/// cache_at_most: the goal of the explicit cache, a ratio to the array.
+/// cache_at_most: the goal of the explicit cache, as a ratio to the array.
 template <class Pattern>
 void ask(const std::string& question, const std::string& measured, std::size_t bytes, double cache_at_most,
          Pattern pattern) {
@@ -155,10 +156,15 @@ void ask_batch(std::size_t count) {
     });
     contenders.add<ArrayBlocks>(kArray);
     contenders.add_ours(kBatchMagazine);
+    contenders.add<CachedBlocks<memory::BlockPool>>(kDefaults, memory::PoolOptions{});
+    contenders.add<SingleCalls<PoolBlocks<memory::BlockPool>>>("BlockPool, single calls");
     contenders.add_rivals();
     contenders.add_slow_rivals();
     auto goals = contenders.ahead_of_rivals(kCache);
     goals.push_back({.contender = kCache, .to = kArray, .at_most = 1.2});
+#ifdef MILLPOND_RIVAL_DPDK
+    goals.push_back({.contender = kDefaults, .to = "rte_mempool", .at_most = 1.0});
+#endif
     compare({.question = "What does a block cost in batches of " + std::to_string(count) + "?",
              .unit = "ns/acquire + release",
              .runs = kRounds,

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-/// Benches of one thread, which ask the same of pools and allocators with blocks of another size or in another number.
+/// Benches of one thread, which run the same pattern with other block sizes or numbers.
 namespace millpond::bench {
 
 /// One block at a time: acquire, write, read, release.
@@ -11,9 +11,9 @@ void ask_sequential(std::size_t block_bytes);
 void ask_bulk(std::size_t block_bytes, std::size_t count);
 /// 1,000 blocks in use, of which a random one is released and another acquired.
 void ask_random(std::size_t block_bytes);
-/// `count` blocks of 64 bytes by one call, and back by one call.
+/// `count` blocks of 64 bytes, acquired in one call and released in one call.
 void ask_batch(std::size_t count);
-/// As ask_random with 192 bytes: the distribution of single acquisitions with the writing of the block.
+/// Like ask_random with 192 bytes: the distribution of single acquisitions, including writing the block.
 void ask_tail();
 
 }  // namespace millpond::bench

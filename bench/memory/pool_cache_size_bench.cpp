@@ -1,4 +1,4 @@
-// Measured:     1,000 blocks at a time on one thread, with magazines of different sizes.
+// Measured:     1,000 blocks at a time on one thread, or one after the other, with magazines of different sizes.
 // Not measured: construction, first touch, other threads.
 #include <cstdint>
 #include <string>
@@ -12,12 +12,15 @@ namespace {
 
 using namespace millpond;
 
+constexpr std::size_t kHeld = MILLPOND_BENCH_COUNT;
+
 bench::Finding in_bulk(std::uint32_t magazine_blocks) {
     bench::CachedBlocks<memory::BlockPool> source(
         64, 8192, {.capacity_policy = memory::Capacity::elastic, .magazine_blocks = magazine_blocks});
     auto blocks = bench::local(source);
-    const auto rounds = bench::scaled(20);
-    std::vector<void*> held(1000);
+    constexpr std::size_t kMessages = 20'000;
+    std::vector<void*> held(kHeld);
+    const auto rounds = bench::scaled(kMessages) / kHeld;
     std::uint64_t answer = 0;
     const auto nanos = bench::typical_nanos_each(15, rounds * held.size(), [&] {
         for (std::size_t round = 0; round < rounds; ++round) {
@@ -40,7 +43,8 @@ int main() {
     }
     bench::compare({.question = "What does the size of a pool's magazines do?",
                     .unit = "ns/acquire + release",
-                    .measured = "1,000 blocks of 64 bytes acquired and written to, then read and released, by a cache",
+                    .measured = std::to_string(kHeld) +
+                                " blocks of 64 bytes acquired and written to, then read and released, by a cache",
                     .not_measured = "construction, first touch, other threads"},
                    all);
 }

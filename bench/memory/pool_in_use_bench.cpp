@@ -20,8 +20,8 @@ using namespace millpond;
 
 constexpr std::size_t kBytes = 64;
 constexpr std::size_t kSpare = 1'024;  // blocks beyond those in use
-constexpr std::size_t kBurst = 16;     // blocks that go before as many come
-// Exchanges of a pass: so few that most passes are over before the kernel lets another process run.
+constexpr std::size_t kBurst = 16;     // blocks released before as many are acquired
+// Few exchanges per pass, so that most passes end before the kernel runs another process.
 constexpr std::size_t kPass = 8'000;
 constexpr std::size_t kPasses = 60;
 
@@ -39,7 +39,7 @@ bench::Finding exchange(std::size_t in_use) {
     std::size_t next = 0;
     const auto nanos = bench::typical_own_nanos_each(places.size() / kPass, kPass, [&] {
         for (const auto end = next + kPass; next < end; next += kBurst) {
-            // A place drawn twice in a burst is exchanged once.
+            // A position drawn twice in a burst is exchanged once.
             for (std::size_t j = 0; j < kBurst; ++j) {
                 auto& block = live[places[next + j]];
                 if (block == nullptr) continue;

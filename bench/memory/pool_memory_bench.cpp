@@ -23,7 +23,7 @@ using namespace millpond;
 constexpr std::size_t kLive = 50'000;
 constexpr std::size_t kBytes = MILLPOND_BENCH_BYTES;
 
-// There before the count begins.
+// Allocated before the measurement begins.
 std::vector<void*>& live_blocks() {
     static std::vector<void*> live(kLive);
     return live;
@@ -44,9 +44,9 @@ bench::Finding resident_after_random_run(auto& source) {
     auto&& blocks = bench::local(source);
     std::minstd_rand random(7);
     auto& live = live_blocks();
-    const auto take = [&](void*& place) { std::memset(place = blocks.acquire(), 1, kBytes); };
-    for (auto& place : live) take(place);
-    // A random half goes and comes back, so that holes are left where pages could have been given back.
+    const auto acquire = [&](void*& place) { std::memset(place = blocks.acquire(), 1, kBytes); };
+    for (auto& place : live) acquire(place);
+    // Frees and allocates a random half, so that holes remain where pages could have been returned.
     for (int round = 0; round < 10; ++round) {
         std::vector<void**> gone;
         for (auto& place : live) {
@@ -54,14 +54,14 @@ bench::Finding resident_after_random_run(auto& source) {
             blocks.release(place);
             gone.push_back(&place);
         }
-        for (auto* const place : gone) take(*place);
+        for (auto* const place : gone) acquire(*place);
     }
     const auto resident = resident_bytes();
     for (void* const block : live) blocks.release(block);
     return {.value = resident, .answer = kLive};
 }
 
-/// In a process of its own, so that what one allocator keeps does not count for the next.
+/// Runs in a separate process, so that memory that one allocator keeps does not count for the next.
 bench::Finding in_child(const std::function<bench::Finding()>& run) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) throw std::runtime_error("no pipe");

@@ -64,7 +64,7 @@ bench::Finding on_one_core() {
     return found;
 }
 
-/// The calling thread has SCHED_FIFO while this lives: for one run, which is bounded.
+/// Gives the calling thread SCHED_FIFO during its lifetime: one run, which is bounded.
 class Realtime {
 public:
     Realtime() { core::set_realtime(1); }
@@ -85,7 +85,7 @@ bench::Finding on_locked_pages() {
     return on_pages({.huge_pages = memory::HugePages::none, .prefault = true, .lock = true});
 }
 
-/// Adds a contender, or says in `skipped` why the machine does not let it run.
+/// Adds a contender, or appends to `skipped` why the machine cannot run it.
 template <class Allowed>
 void add_if(Allowed allowed, bench::Contender contender, std::vector<bench::Contender>& all, std::string& skipped) {
     try {

@@ -23,7 +23,7 @@ using namespace millpond;
 constexpr std::size_t kBurst = 50;
 constexpr std::size_t kCapacity = 16'384;
 
-/// A pool with as many caches as it makes when it is not asked for a number.
+/// A pool with its default number of caches.
 class DefaultPool {
 public:
     DefaultPool(std::size_t bytes, std::size_t capacity) : pool_(bytes, capacity) {}

@@ -39,7 +39,7 @@ std::span<std::uint64_t> words_of(void* block, std::size_t bytes) {
     return {static_cast<std::uint64_t*>(block), bytes / sizeof(std::uint64_t)};
 }
 
-/// send(i) on one processor, receive(), which gives a sum, on another, `count` times; both return when it is done.
+/// Calls send(i) on one processor and receive(), which returns a sum, on another, `count` times each.
 template <class Send, class Receive>
 Finding across(Send send, Receive receive) {
     const auto count = scaled(200'000);
@@ -58,7 +58,7 @@ Finding across(Send send, Receive receive) {
     return found;
 }
 
-/// Blocks of a pool through a ring of pointers.
+/// Passes a pool's blocks through a ring of pointers.
 struct Travelling {
     std::size_t bytes;
 
@@ -86,7 +86,7 @@ struct Travelling {
     }
 
 private:
-    /// local(source), which may be a reference or an object that stays where it is.
+    /// The result of local(source), which is a reference or an object that cannot move.
     template <class Source>
     class Way {
     public:
@@ -102,7 +102,7 @@ private:
     };
 };
 
-/// The reference: blocks go there by one ring and come back by another.
+/// The reference: blocks go to the other thread by one ring and return by another.
 Finding recycle(std::size_t bytes) {
     auto memory = memory::Region::anonymous(bytes * kCapacity, {.prefault = true});
     queue::SpscRing<void*> there(kRing);
@@ -128,7 +128,7 @@ Finding recycle(std::size_t bytes) {
         });
 }
 
-/// The reference in place: slots in a ring, the reader's position told every 16 messages.
+/// The in-place reference: slots in a ring; the reader publishes its position every 16 messages.
 template <std::size_t Bytes>
 Finding in_place() {
     using Slot = std::array<std::uint64_t, Bytes / sizeof(std::uint64_t)>;
@@ -212,7 +212,7 @@ void ask_cross_thread_of() {
         all);
 }
 
-/// Two threads at once, each doing `pairs` of something; nanoseconds a pair of one thread.
+/// Nanoseconds per operation of one thread, with two threads that each do `pairs` operations at once.
 template <class Work>
 Finding both(Work work) {
     const auto pairs = scaled(100'000);

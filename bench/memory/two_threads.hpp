@@ -5,9 +5,10 @@
 /// Benches of two threads on two processors.
 namespace millpond::bench {
 
-/// One acquires and writes, the other reads and releases; blocks go there through a ring. block_bytes: 64, 192 or 640.
+/// One thread acquires and writes blocks, the other reads and releases them; a ring passes the blocks. block_bytes: 64,
+/// 192 or 640.
 void ask_cross_thread(std::size_t block_bytes);
-/// Both acquire `burst` blocks of 64 bytes and release them.
+/// Both threads acquire `burst` blocks of 64 bytes and release them.
 void ask_shared(std::size_t burst);
 
 }  // namespace millpond::bench

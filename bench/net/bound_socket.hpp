@@ -9,10 +9,10 @@
 
 namespace millpond::bench {
 
-/// A UDP socket without any library, at a port that the kernel chose.
+/// A UDP socket, without a library, at a free port.
 class BoundSocket {
 public:
-    /// address: of this machine, in its byte order.
+    /// address: of this machine, in host byte order.
     explicit BoundSocket(std::uint32_t address) : descriptor_(socket(AF_INET, SOCK_DGRAM, 0)) {
         sockaddr_in name{};
         name.sin_family = AF_INET;

@@ -20,11 +20,11 @@
 namespace millpond::bench {
 
 enum class Part : std::uint8_t {
-    all,     ///< Sending, the kernel's work on the way, taking.
-    taking,  ///< What is left when all have come.
+    all,        ///< Sending, the kernel's work, and receiving.
+    receiving,  ///< Receiving, after all datagrams have arrived.
 };
 
-/// Nanoseconds a datagram of 256 bytes, in bursts of 64, on one processor.
+/// Nanoseconds per datagram of 256 bytes, in bursts of 64, on one processor.
 template <Part part, class Source>
 Finding carry(const net::test::NetworkPair& pair, net::Want trains, Source& source) {
     constexpr std::size_t kDatagramBytes = 256;
@@ -39,21 +39,21 @@ Finding carry(const net::test::NetworkPair& pair, net::Want trains, Source& sour
     const auto send = [&] {
         for (std::size_t sent = 0; sent < kBurst;) sent += sender.send(std::span(datagrams).subspan(sent));
     };
-    const auto take = [&] {
-        std::size_t taken = 0;
+    const auto receive = [&] {
+        std::size_t received = 0;
         spin_until([&] {
-            taken += source.poll(
+            received += source.poll(
                 [&](std::span<const std::byte> came) { answer += core::load_le<std::uint64_t>(came.data()); });
-            return taken == kBurst;
+            return received == kBurst;
         });
     };
     std::vector<double> nanos(scaled(1'000));
     for (auto& each : nanos) {
         for (auto& datagram : bytes) core::store_le(datagram.data(), ++number);
-        if constexpr (part == Part::taking) send();
+        if constexpr (part == Part::receiving) send();
         each = nanos_each(kBurst, [&] {
             if constexpr (part == Part::all) send();
-            take();
+            receive();
         });
     }
     return {.value = median(std::move(nanos)), .answer = answer};
@@ -66,7 +66,7 @@ template <Part part>
     using net::Want;
     const auto ours = [&pair](ReceivePath path, Want trains) {
         return [&pair, path, trains] {
-            Taker receiver(on_veth(path, trains));
+            PolledReceiver receiver(on_veth(path, trains));
             return carry<part>(pair, trains, receiver);
         };
     };
@@ -76,15 +76,13 @@ template <Part part>
                  return carry<part>(pair, Want::no, socket);
              }},
             {"socket", ours(ReceivePath::socket, Want::no)},
-            {"io_uring", ours(ReceivePath::io_uring, Want::no)},
             {"AF_XDP", ours(ReceivePath::af_xdp, Want::no)},
             {"TPACKET ring",
              [&pair] {
                  PacketRing ring("near0");
                  return carry<part>(pair, Want::no, ring);
              }},
-            {"socket, trains", ours(ReceivePath::socket, Want::require)},
-            {"io_uring, trains", ours(ReceivePath::io_uring, Want::require)}};
+            {"socket, trains", ours(ReceivePath::socket, Want::require)}};
 }
 
 }  // namespace millpond::bench

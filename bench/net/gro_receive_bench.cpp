@@ -26,7 +26,7 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/net/bound_socket.hpp"
-#include "bench/net/taker.hpp"
+#include "bench/net/polled_receiver.hpp"
 
 namespace {
 
@@ -34,9 +34,9 @@ using namespace millpond;
 
 constexpr std::size_t kDatagramBytes = 256;
 constexpr std::size_t kTrain = 32;
-constexpr std::size_t kBurst = 4 * kTrain;  // what the socket's default buffer holds, also datagram by datagram
+constexpr std::size_t kBurst = 4 * kTrain;  // fits the socket's default buffer, also as single datagrams
 
-// Each datagram begins with its number, so that the answer is the sum of the numbers.
+// Each datagram begins with its number; the answer is the sum of the numbers.
 class Sender {
 public:
     explicit Sender(std::uint16_t port)
@@ -60,7 +60,7 @@ private:
     std::uint64_t number_{0};
 };
 
-// recvmsg alone, with UDP_GRO or without; with kTimes it asks the kernel for the receive time too.
+// recvmsg alone, with UDP_GRO or without. With kTimes it requests the kernel's receive time too.
 template <bool kTimes>
 class BareSocket {
 public:
@@ -75,9 +75,9 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return socket_.port(); }
 
-    // Calls take(bytes) for each datagram; returns how many there were.
-    template <class Take>
-    std::size_t poll(Take&& take) {
+    // Calls handle(bytes) for each datagram. Returns the number of datagrams.
+    template <class Handle>
+    std::size_t poll(Handle&& handle) {
         iovec vector{buffer_.data(), buffer_.size()};
         alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec))> control;
         msghdr header{};
@@ -99,7 +99,7 @@ public:
         }
         std::size_t count = 0;
         for (std::size_t at = 0; at < static_cast<std::size_t>(size); at += segment, ++count) {
-            take(std::span<const std::byte>(buffer_).subspan(at, segment));
+            handle(std::span<const std::byte>(buffer_).subspan(at, segment));
         }
         return count;
     }
@@ -110,10 +110,11 @@ private:
     std::array<std::byte, 65'536> buffer_;
 };
 
-class Receiver : public bench::Taker {
+class Receiver : public bench::PolledReceiver {
 public:
     explicit Receiver(bool gro)
-        : Taker({.local = net::SocketAddress::parse("127.0.0.1:0"), .gro = gro ? net::Want::require : net::Want::no}) {}
+        : PolledReceiver(
+              {.local = net::SocketAddress::parse("127.0.0.1:0"), .gro = gro ? net::Want::require : net::Want::no}) {}
 };
 
 template <class Source>
@@ -127,11 +128,11 @@ bench::Finding drain(bool gro) {
     for (auto& nanos : burst_nanos) {
         sender.burst();
         nanos = bench::nanos_each(1, [&] {
-            std::size_t taken = 0;
+            std::size_t received = 0;
             bench::spin_until([&] {
-                taken += source->poll(
+                received += source->poll(
                     [&](std::span<const std::byte> bytes) { answer += core::load_le<std::uint64_t>(bytes.data()); });
-                return taken == kBurst;
+                return received == kBurst;
             });
         });
     }

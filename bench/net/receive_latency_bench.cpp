@@ -31,15 +31,15 @@ using namespace millpond;
 
 const core::TickRate kRate;
 
-/// Takes on a thread of its own, and says of the newest datagram when that was.
+/// Receives on a separate thread and reports the time of the newest datagram.
 template <class Source>
 class Receiver {
 public:
     Receiver(Source& source, int core)
         : thread_([this, &source, core](const std::stop_token& stop) { run(stop, source, core); }) {}
 
-    /// Ticks at which datagram `number` was taken, which is the newest one.
-    [[nodiscard]] std::uint64_t taken(std::uint64_t number) const {
+    /// Ticks at which datagram `number`, the newest one, was received.
+    [[nodiscard]] std::uint64_t received_at(std::uint64_t number) const {
         bench::spin_until([&] {
             return number_.load(std::memory_order_acquire) == number;  // sync "ticks set": the store in run
         });
@@ -54,7 +54,7 @@ private:
             const auto count = source.poll([this](std::span<const std::byte> came) {
                 ticks_ = core::ticks();
                 const auto number = core::load_le<std::uint64_t>(came.data());
-                number_.store(number, std::memory_order_release);  // sync "ticks set": the load in taken
+                number_.store(number, std::memory_order_release);  // sync "ticks set": the load in received_at
             });
             if (count == 0 && ++fruitless % kFruitlessPolls == 0) sched_yield();
         }
@@ -72,7 +72,8 @@ bench::Finding one_way(const net::test::NetworkPair& pair, Source& source) {
     pair.enter_far();
     net::UdpSender sender({.to = bench::near_address(source.port())});
     pair.enter_near();
-    bench::run_on({cores.first, cores.second});  // a thread may be bound only to where its starter may run
+    bench::run_on(
+        {cores.first, cores.second});  // a thread can only be bound to processors of the thread that starts it
     const Receiver<Source> receiver{source, cores.second};
     bench::run_on(cores.first);
     bench::Finding found;
@@ -82,7 +83,7 @@ bench::Finding one_way(const net::test::NetworkPair& pair, Source& source) {
         core::store_le(bytes.data(), number);
         const auto sent = core::ticks();
         bench::spin_until([&] { return sender.send(bytes); });
-        const auto ticks = receiver.taken(number) - sent;
+        const auto ticks = receiver.received_at(number) - sent;
         found.answer += number;
         if (number <= kWarm) continue;
         found.latencies.push_back(static_cast<float>(static_cast<double>(ticks) * kRate.nanos_per_tick() / 1'000));
@@ -100,7 +101,7 @@ int main() {
     using net::Want;
     const auto ours = [&pair](ReceivePath path, Want trains) {
         return [&pair, path, trains] {
-            bench::Taker receiver(bench::on_veth(path, trains));
+            bench::PolledReceiver receiver(bench::on_veth(path, trains));
             return one_way(*pair, receiver);
         };
     };
@@ -116,7 +117,6 @@ int main() {
                      }},
                     {"socket", ours(ReceivePath::socket, Want::no)},
                     {"socket, trains", ours(ReceivePath::socket, Want::require)},
-                    {"io_uring", ours(ReceivePath::io_uring, Want::no)},
                     {"AF_XDP", ours(ReceivePath::af_xdp, Want::no)},
                     {"TPACKET ring", [&] {
                          bench::PacketRing ring("near0");

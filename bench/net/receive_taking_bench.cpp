@@ -20,5 +20,5 @@ int main() {
                     .measured = "taking 64 datagrams of 256 bytes that have come over virtual interfaces",
                     .not_measured = "sending, the kernel's work on the way, waiting, interrupts, an interface's own "
                                     "work"},
-                   bench::carriers<bench::Part::taking>(*pair));
+                   bench::carriers<bench::Part::receiving>(*pair));
 }

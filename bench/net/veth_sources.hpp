@@ -13,10 +13,10 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "bench/net/bound_socket.hpp"
-#include "bench/net/taker.hpp"
+#include "bench/net/polled_receiver.hpp"
 
-/// Ways to take datagrams that come in by near0 of tests/net/network_pair.hpp. All have port(), which the kernel chose,
-/// and poll(take), which calls take(bytes) for each datagram and returns how many there were.
+/// Ways to receive datagrams at near0 of tests/net/network_pair.hpp. Each has port(), a free port, and poll(handle),
+/// which calls handle(bytes) for each datagram and returns their number.
 namespace millpond::bench {
 
 [[nodiscard]] inline net::SocketAddress near_address(std::uint16_t port) {
@@ -28,11 +28,11 @@ class BareSocket {
 public:
     [[nodiscard]] std::uint16_t port() const { return socket_.port(); }
 
-    template <class Take>
-    std::size_t poll(Take&& take) {
+    template <class Handle>
+    std::size_t poll(Handle&& handle) {
         const auto size = recv(socket_.descriptor(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (size < 0) return 0;
-        take(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(size)));
+        handle(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(size)));
         return 1;
     }
 
@@ -41,8 +41,8 @@ private:
     std::array<std::byte, 2048> buffer_;
 };
 
-/// A UdpReceiver; trains: with UDP_GRO.
-[[nodiscard]] inline net::UdpReceiver::Options on_veth(net::ReceivePath path, net::Want trains) {
+/// A UdpReceiver. trains: with UDP_GRO.
+[[nodiscard]] inline net::ReceiveOptions on_veth(net::ReceivePath path, net::Want trains) {
     return {.local = near_address(0),
             .interface = "near0",
             .gro = trains,

@@ -11,8 +11,8 @@
 
 namespace millpond::bench {
 
-/// Adds the queues of the Rust registry to the contenders, or names what is missing. hops: nanoseconds of a hop, else
-/// millions of messages a second.
+/// Adds queues of Rust crates to the contenders, or names missing ones. hops: nanoseconds per hop, else millions of
+/// messages per second.
 inline void add_crate_contenders([[maybe_unused]] std::vector<Contender>& contenders, Question& question,
                                  [[maybe_unused]] bool hops, [[maybe_unused]] std::uint64_t count) {
 #ifdef MILLPOND_RIVAL_CRATES

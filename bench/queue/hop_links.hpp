@@ -16,16 +16,16 @@
 
 #include "bench/rivals/cursor_ring.hpp"
 
-/// One-way links between two threads with one face: send(message), and receive(message), false when nothing is there.
-/// All carry 112 bytes, SpscRing any number, but the line, which carries 8: the bare limits are these two, one line and
-/// one entry.
+/// One-way links between two threads with a common interface: send(message), and receive(message), which returns false
+/// if there is no message. Messages have 112 bytes; SpscRing supports any size, and the single line, one of the two
+/// bare limits, has 8 bytes.
 namespace millpond::bench {
 
 using Message = std::array<std::uint64_t, queue::kBroadcastPayloadWords>;
 
 inline constexpr std::size_t kLinkCapacity = 4096;
 
-/// One word in one cache line.
+/// The bare limit of one word in one cache line.
 class LineLink {
 public:
     void send(const Message& message) noexcept {
@@ -43,8 +43,8 @@ private:
     alignas(core::kFalseSharingRange) std::uint64_t seen_{0};
 };
 
-/// The bytes of one entry and nothing around them: the words, then the one that says that they are there. A second send
-/// before the first is received may tear it.
+/// The bare limit of one entry: its words, then the word that marks them as complete. A second send before the first is
+/// received may tear it.
 class EntryLink {
 public:
     void send(const Message& message) noexcept {
@@ -69,7 +69,7 @@ public:
     void send(const Message& message) noexcept { writer_.publish(1, message); }
     bool receive(Message& into) noexcept {
         queue::BroadcastHead head;
-        return reader_.try_peek(head) == queue::ReadOutcome::message && reader_.try_take(into);
+        return reader_.try_peek(head) == queue::ReadOutcome::message && reader_.try_consume(into);
     }
 
 private:

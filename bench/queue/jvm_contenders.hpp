@@ -14,7 +14,7 @@
 
 namespace millpond::bench {
 
-/// Adds the libraries of the Java virtual machine to the contenders, or names what is missing. work: as JvmRival::ask.
+/// Adds Java libraries to the contenders, or names missing ones. work: as for JvmRival::ask.
 inline void add_jvm_contenders([[maybe_unused]] std::vector<Contender>& contenders, Question& question,
                                [[maybe_unused]] const std::string& work, [[maybe_unused]] std::uint64_t count) {
 #if defined(MILLPOND_RIVAL_JVM)
@@ -22,7 +22,7 @@ inline void add_jvm_contenders([[maybe_unused]] std::vector<Contender>& contende
     for (const auto& [name, kind] :
          {std::pair{"LMAX Disruptor (Java)", "disruptor"}, std::pair{"Aeron IPC (Java)", "aeron"},
           std::pair{"Chronicle Queue (Java), which keeps a file", "chronicle"}}) {
-        run_on({cores.first, cores.second});  // a process may go where its starter may
+        run_on({cores.first, cores.second});  // a process can only run on processors of the thread that starts it
         const auto rival = std::make_shared<JvmRival>(kind, cores.first, cores.second);
         for (int warm = 0; warm < 3; ++warm) (void)rival->ask(work, count);
         contenders.push_back({name, [work, count, rival] {

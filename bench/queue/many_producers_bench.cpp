@@ -40,13 +40,13 @@ private:
     queue::MpscRing<bench::Message> ring_;
 };
 
-/// Producers on one processor, the consumer on the other.
+/// All producers on one processor, the consumer on the other.
 template <class Queue>
 bench::Finding stream(std::size_t producers) {
     const auto cores = bench::two_cores();
     const auto each = bench::scaled(kMessages) / producers;
     const auto queue = std::make_unique<Queue>(kCapacity);
-    // What is queued is bounded for a queue that is not.
+    // Bounds an unbounded queue.
     std::atomic<std::uint64_t> popped{0};
     std::barrier together(static_cast<std::ptrdiff_t>(producers) + 1);
     std::vector<std::jthread> threads;
@@ -58,7 +58,7 @@ bench::Finding stream(std::size_t producers) {
             together.arrive_and_wait();
             for (std::uint64_t i = 1; i <= each; ++i) {
                 message[0] = i;
-                // Who has to wait gives its processor to the other producers at once.
+                // A producer that must wait yields its processor at once.
                 while (i * producers > popped.load(std::memory_order_relaxed) + kCapacity || !queue->push(message)) {
                     sched_yield();
                 }

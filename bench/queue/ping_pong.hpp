@@ -18,7 +18,8 @@ namespace millpond::bench {
 
 inline const core::TickRate kHopRate;
 
-/// The typical hop: the median over the means of so many trips, finer than one tick of the processor's counter.
+/// The typical hop: the median of means over so many round trips, which is finer than a tick of the processor's
+/// counter.
 inline constexpr std::size_t kTripsEach = 64;
 
 inline Finding hops(const std::vector<std::uint64_t>& stamps) {
@@ -37,7 +38,7 @@ inline Finding hops(const std::vector<std::uint64_t>& stamps) {
 
 inline std::size_t trips_of_a_run() { return scaled(100'000); }
 
-/// Nanoseconds of half a round trip between two processors, through a link there and a like link back.
+/// Nanoseconds of half a round trip between two processors, through one link in each direction.
 template <class Link, class Message = bench::Message>
 Finding ping_pong() {
     const auto trips = trips_of_a_run();
@@ -49,7 +50,7 @@ Finding ping_pong() {
         Message message{};
         for (std::size_t i = 0; i < trips; ++i) {
             spin_until([&] { return there->receive(message); });
-            keep(message);  // all of it was copied
+            keep(message);  // the whole message was copied
             ++message[0];
             back->send(message);
         }
@@ -72,10 +73,11 @@ Finding ping_pong() {
     return found;
 }
 
-/// A row of benches that ask something else: what decides which design is fast on a machine.
+/// A row of benches with another question: the property that makes a design fast on a machine.
 inline constexpr const char* kBareLine = "bare cache line, one at a time";
 
-/// Nanoseconds of a hop of the bare line; `answer` is that of the bench's other contenders, given for right trips only.
+/// Nanoseconds per hop of the bare line. answer: that of the bench's other contenders, returned if all trips were
+/// right.
 inline Finding bare_line(std::uint64_t answer) {
     const std::uint64_t trips = trips_of_a_run();
     const auto hop = ping_pong<LineLink>();

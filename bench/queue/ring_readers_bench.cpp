@@ -26,7 +26,7 @@ namespace {
 
 using namespace millpond;
 
-constexpr std::uint64_t kTurn = 32;  // messages that a reader takes at most before the next one has its turn
+constexpr std::uint64_t kTurn = 32;  // messages that a reader reads in one turn
 
 class Broadcast {
 public:
@@ -37,7 +37,7 @@ public:
     bool receive(std::size_t reader, bench::Message& into) noexcept {
         queue::BroadcastHead head;
         auto& one = readers_[reader];
-        return one.try_peek(head) == queue::ReadOutcome::message && one.try_take(into);
+        return one.try_peek(head) == queue::ReadOutcome::message && one.try_consume(into);
     }
 
 private:
@@ -58,7 +58,7 @@ private:
     std::vector<Ring::Reader> readers_;
 };
 
-/// Takes up to kTurn messages with each reader; what they all have read now.
+/// Reads up to kTurn messages with each reader. Returns the number that all have read.
 template <class Ring>
 class Readers {
 public:
@@ -67,7 +67,7 @@ public:
     std::uint64_t turn() {
         auto slowest = UINT64_MAX;
         for (std::size_t i = 0; i < read_.size(); ++i) {
-            for (std::uint64_t taken = 0; taken < kTurn && ring_.receive(i, message_); ++taken) {
+            for (std::uint64_t read = 0; read < kTurn && ring_.receive(i, message_); ++read) {
                 answer_ += message_[0] + message_.back();
                 ++read_[i];
             }
@@ -164,7 +164,7 @@ int main() {
                                          {.at = 8,
                                           .why = "from here on copying 112 bytes from the cache costs more than a "
                                                  "reader's part of the fetch, and more readers save little"}}},
-         .measured = "112 bytes a message; one thread polls all readers in turn, each takes up to 32 messages and "
+         .measured = "112 bytes a message; one thread polls all readers in turn, each reads up to 32 messages and "
                      "copies them; the whole time divided by messages and readers, writing included. The bare cache "
                      "line is half of a round trip to another processor",
          .not_measured = "readers on processors of their own, a reader that is lapped"},

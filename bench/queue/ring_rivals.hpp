@@ -14,14 +14,14 @@
 
 namespace millpond::bench {
 
-/// What a bench asks of rings that carry messages from one processor to another.
+/// The measurement of a bench that compares rings between two processors.
 struct RingWork {
-    bool hops;            ///< Nanoseconds of a hop; else millions of messages a second.
-    std::uint64_t count;  ///< Messages that rivals of other languages carry in a run.
+    bool hops;            ///< Nanoseconds per hop; else millions of messages per second.
+    std::uint64_t count;  ///< Messages of rivals in other languages in a run.
 };
 
-/// Adds rings and queues of others to the contenders, or names what is missing, and a goal for BroadcastRing against
-/// each. run<Link>() is the work with a link of hop_links.hpp.
+/// Adds rings and queues of other projects to the contenders, or names missing ones, with a goal for BroadcastRing
+/// against each. run<Link>(): measures a link of hop_links.hpp.
 template <class Run>
 void add_ring_rivals(std::vector<Contender>& contenders, Question& question, const RingWork& work, Run run) {
     const auto ours = contenders.size();

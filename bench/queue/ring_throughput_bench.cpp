@@ -13,7 +13,7 @@ int main() {
     using bench::stream;
     bench::Question question{.question = "How many messages a second go from one processor to another?",
                              .unit = "M messages/s",
-                             .runs = 27,  // rates differ from round to round by more than contenders do
+                             .runs = 27,  // rates vary more between rounds than between contenders
                              .ratio_to = "cursor ring",
                              .goals = {{.contender = "BroadcastRing", .at_least = 30}},
                              .measured =

@@ -12,7 +12,7 @@ int main() {
     bench::compare_sizes(
         {.question = "How many messages of which size a second go through a queue?",
          .unit = "M messages/s",
-         .runs = 27,  // rates differ from round to round by more than contenders do
+         .runs = 27,  // rates vary more between rounds than between contenders
          .measured = "from one processor to another, the consumer copies each message and keeps up; the bare "
                      "cache line goes there and back, one at a time",
          .not_measured = "waking a sleeping consumer, queues of other kinds"},

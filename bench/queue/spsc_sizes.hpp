@@ -13,7 +13,7 @@
 
 namespace millpond::bench {
 
-/// A contender for messages of 8, 64 and 112 bytes each. run<Message>() is its work.
+/// A contender for messages of 8, 64 and 112 bytes. run<Message>(): measures it.
 template <std::size_t... kWords, class Run>
 void add_sizes(std::vector<Contender>& all, const std::string& line, Run run, std::index_sequence<kWords...>) {
     const auto add = [&]<std::size_t kEach> {
@@ -25,8 +25,8 @@ void add_sizes(std::vector<Contender>& all, const std::string& line, Run run, st
     (add.template operator()<kWords>(), ...);
 }
 
-/// SpscRing and its rivals for messages of 8, 64 and 112 bytes. measure<Link, Message>() is the work of one; `goal` is
-/// that of SpscRing to ReaderWriterQueue, `knees` where the lines bend, `also` contenders of the bench alone.
+/// SpscRing and its rivals for messages of 8, 64 and 112 bytes. measure<Link, Message>(): measures one. goal: that of
+/// SpscRing to ReaderWriterQueue. knees: of the curves. also: contenders of this bench only.
 template <class Measure>
 void compare_sizes(Question question, Measure measure, const Goal& goal, std::vector<Knee> knees = {},
                    const std::vector<Contender>& also = {}) {

@@ -19,20 +19,20 @@
 
 namespace millpond::bench {
 
-/// What the reader has read, told every kTold messages beside the link, so that the writer never laps it.
+/// Number of read messages, published every kTold messages outside the link, so that the writer never laps the reader.
 struct alignas(core::kFalseSharingRange) Progress {
     static constexpr std::uint64_t kTold = kLinkCapacity / 8;
     std::atomic<std::uint64_t> read{0};
 };
 
-/// The reader takes the time of each so many messages, several times what the link holds, and the median of these is
-/// what counts: a stretch in which one of the two threads had no processor says nothing about the link.
+/// The reader times chunks of this many messages, several times the link's capacity. The median of the chunks counts: a
+/// chunk in which a thread was preempted says nothing about the link.
 inline constexpr std::uint64_t kStretch = 4 * kLinkCapacity;
 
 /// Messages in a stream.
 inline std::uint64_t streamed() { return scaled(64) * kStretch; }
 
-/// Millions of messages a second that Link carries from one processor to another; the reader keeps up.
+/// Millions of messages per second through Link between two processors, while the reader keeps up.
 template <class Link, class Message = bench::Message>
 Finding stream() {
     const auto count = streamed();
@@ -47,7 +47,7 @@ Finding stream() {
         auto begin = core::monotonic_nanos();
         for (std::uint64_t i = 1; i <= count; ++i) {
             spin_until([&] { return link->receive(message); });
-            keep(message);  // all of it was copied
+            keep(message);  // the whole message was copied
             answer += message[0] + message.back();
             // sync "read up to": the load below
             if (i % Progress::kTold == 0) progress.read.store(i, std::memory_order_release);
@@ -75,7 +75,8 @@ Finding stream() {
     return {.value = median(std::move(rates)), .answer = answer};
 }
 
-/// Millions of bare lines a second, each there before the next one goes, with the answer of stream().
+/// Millions of messages per second through the bare line, each sent after the previous one was read, with the answer of
+/// stream().
 inline Finding lines_a_second() {
     auto line = bare_line(streamed() * (streamed() + 1));
     line.value = 1'000.0 / line.value;

@@ -14,7 +14,7 @@ void sn_rust_dealloc(void* block, std::size_t alignment, std::size_t bytes);
 }
 #endif
 
-/// General allocators with the face of a pool: a block of one size, from any thread, back on any other.
+/// General allocators with the interface of a pool: blocks of one size, acquired and released on any thread.
 namespace millpond::bench {
 
 /// The C library's.
@@ -53,7 +53,7 @@ private:
 };
 #endif
 
-/// The two functions of an allocator in a shared library, found when the bench runs.
+/// The two functions of an allocator in a shared library, loaded when the bench runs.
 struct LibraryAllocator {
     const char* name;
     void* (*allocate)(std::size_t bytes){nullptr};
@@ -80,7 +80,7 @@ private:
     std::size_t bytes_;
 };
 
-/// jemalloc's own names, which take flags.
+/// jemalloc's own functions, which have flags.
 struct Jemalloc {
     using Mallocx = void* (*)(std::size_t, int);
     using Sdallocx = void (*)(void*, std::size_t, int);
@@ -88,7 +88,7 @@ struct Jemalloc {
     Sdallocx deallocate{nullptr};
 
     Jemalloc() {
-        // Its thread-local storage needs a place from the program's start, so the program is linked with it.
+        // The program is linked with it because its thread-local storage must be reserved at program start.
         void* const handle = dlopen("libjemalloc.so.2", RTLD_NOW | RTLD_NOLOAD);
         if (handle == nullptr) return;
         allocate = reinterpret_cast<Mallocx>(dlsym(handle, "mallocx"));

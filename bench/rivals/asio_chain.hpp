@@ -16,10 +16,10 @@
 
 namespace millpond::bench {
 
-/// The classic market-data gateway: an Asio callback copies each datagram into a queue, a second thread parses it into
-/// doubles and a string and puts that into another queue, from which the subscriber takes it.
+/// The classic market-data gateway: an Asio callback copies each datagram into a queue; a second thread parses it into
+/// doubles and a string and puts these into another queue, from which the subscriber pops.
 ///
-/// Threads: two of its own; try_take or take on the subscriber's.
+/// Threads: two of its own; try_pop and pop on the subscriber's.
 class AsioChain {
 public:
     struct Bbo {
@@ -30,7 +30,7 @@ public:
         std::uint32_t ask_size{0};
     };
 
-    /// Listens on a port of 127.0.0.1 that the kernel chooses. Both threads call `on_start` first.
+    /// Listens on a free port of 127.0.0.1. Both threads call `on_start` first.
     explicit AsioChain(std::function<void()> on_start)
         : socket_(io_, boost::asio::ip::udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)) {
         receive();
@@ -51,9 +51,9 @@ public:
     }
 
     [[nodiscard]] std::uint16_t port() const { return socket_.local_endpoint().port(); }
-    [[nodiscard]] std::optional<Bbo> try_take() { return parsed_.try_pop(); }
-    /// Waits; empty after close.
-    [[nodiscard]] std::optional<Bbo> take() { return parsed_.pop(); }
+    [[nodiscard]] std::optional<Bbo> try_pop() { return parsed_.try_pop(); }
+    /// Waits for a value; empty after close.
+    [[nodiscard]] std::optional<Bbo> pop() { return parsed_.pop(); }
     void close() { parsed_.close(); }
 
 private:

@@ -11,9 +11,9 @@ struct MillpondRivalAnswer {
     double value;
     std::uint64_t sum;
 };
-/// Both threads and all of the work are the crate's: messages of 112 bytes between two processors, as the ring benches
-/// send them. kind: 0 crossbeam, 1 rtrb, 2 iceoryx2. hops: nanoseconds of a hop, else millions of messages a second. A
-/// value of 0: that one could not be built.
+/// Runs a crate's queue with messages of 112 bytes between two processors, like the ring benches; both threads are the
+/// crate's. kind: 0 crossbeam, 1 rtrb, 2 iceoryx2. hops: nanoseconds per hop, else millions of messages per second.
+/// Returns 0 if the queue could not be built.
 MillpondRivalAnswer millpond_rival_link(int kind, bool hops, int first_core, int second_core, std::uint64_t count);
 MillpondCrossbeamQueue* millpond_crossbeam_make(std::size_t capacity);
 void millpond_crossbeam_free(MillpondCrossbeamQueue* queue);
@@ -21,7 +21,7 @@ bool millpond_crossbeam_push(const MillpondCrossbeamQueue* queue, const std::uin
 bool millpond_crossbeam_pop(const MillpondCrossbeamQueue* queue, std::uint64_t* into);
 }
 
-/// Queues of the Rust registry (bench/rivals/crates).
+/// Queues of Rust crates (bench/rivals/crates).
 namespace millpond::bench {
 
 /// crossbeam's ArrayQueue, called message by message.

@@ -12,8 +12,8 @@
 
 namespace millpond::bench {
 
-/// One producer, any number of readers, and a cursor beside the entries that says how far they are filled. A reader
-/// touches two lines that the producer writes, the cursor's and the entry's. The producer must not lap a reader.
+/// One producer, any number of readers, and a cursor beside the entries with the number of filled ones. A reader
+/// touches two lines that the producer writes: the cursor's and the entry's. The producer must not lap a reader.
 ///
 /// Threads: publish on one thread; each Reader on one.
 /// Source:  the single-producer sequencer of LMAX Disruptor (technical paper, 2011).

@@ -20,7 +20,7 @@
 
 namespace millpond::bench {
 
-/// DPDK's rte_mempool with a cache of 512 a thread, on ordinary memory.
+/// DPDK's rte_mempool with a cache of 512 per thread, on ordinary memory.
 class DpdkBlocks {
 public:
     DpdkBlocks(std::size_t bytes, std::size_t capacity) {
@@ -48,7 +48,7 @@ public:
         rte_mempool_put_bulk(pool_, blocks.data(), static_cast<unsigned>(blocks.size()));
     }
 
-    /// A thread that is to have a cache says so, and says when it ends.
+    /// Registers the calling thread, which gets a cache, during its lifetime.
     static void enter_thread() {
         struct Stay {
             Stay() { rte_thread_register(); }
@@ -66,7 +66,7 @@ private:
         return stay;
     }
 
-    /// Once a program; leaves the thread on the processors where it was.
+    /// Initialises DPDK once per program, and restores the processors of the thread.
     static void start() {
         static const bool kStarted = [] {
             cpu_set_t allowed;

@@ -10,7 +10,7 @@
 namespace millpond {
 namespace bench {
 
-/// A TCP port of loopback that no process listens on: QuickFIX needs a number.
+/// A free TCP port of loopback, for QuickFIX, which needs a number.
 inline int free_port() {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};

@@ -12,11 +12,11 @@
 
 namespace millpond::bench {
 
-/// A Java virtual machine that runs one of the programs of bench/rivals/jvm. It runs where the thread that makes it may
-/// run, and ends with this object.
+/// A Java virtual machine that runs a program of bench/rivals/jvm, on the processors of the thread that constructs it.
+/// It ends with this object.
 class JvmProcess {
 public:
-    /// folder: with the classes, and their jars in jars/. words: of the command line behind the class path.
+    /// folder: has the classes, and their jars in jars/. words: the command line after the class path.
     JvmProcess(const std::string& java, const std::string& folder, const std::vector<std::string>& words) {
         namespace process = boost::process;
         std::vector<std::string> all{"-cp", folder + "/jars/*:" + folder};
@@ -27,12 +27,12 @@ public:
     JvmProcess(const JvmProcess&) = delete;
     JvmProcess& operator=(const JvmProcess&) = delete;
     ~JvmProcess() {
-        say("end");  // another one may hold this pipe too, so that closing it ends nothing
+        say("end");  // another process may have the pipe too, so that closing it would not end the program
         machine_.wait();
     }
 
     void say(const std::string& line) { in_ << line << std::endl; }
-    /// The next two words of its output. Throws when it has ended.
+    /// The next two words of its output. Throws if it has ended.
     template <class First, class Second>
     void read(First& first, Second& second) {
         if (!(out_ >> first >> second)) throw std::runtime_error("a rival's Java virtual machine ended");

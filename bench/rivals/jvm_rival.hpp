@@ -8,22 +8,22 @@
 
 namespace millpond::bench {
 
-/// A Java virtual machine with a library of that world (bench/rivals/jvm/rings/Rivals.java), which does the work of a
-/// ring's bench in a process of its own. It lives as long as this object, so that its code is compiled when it counts;
-/// between questions its threads sleep.
+/// A Java virtual machine with a Java library (bench/rivals/jvm/rings/Rivals.java), which does the work of a ring bench
+/// in a separate process. It lives as long as this object, so that its code is compiled before it is measured; between
+/// questions its threads sleep.
 class JvmRival {
 public:
-    /// What the work took, and the answer that the C++ links give.
+    /// The duration of the work, and the answer, which must equal that of the C++ links.
     struct Answer {
         double value{0};
         std::uint64_t sum{0};
     };
 
-    /// kind: disruptor, aeron or chronicle. Its two threads run on these processors, where this process may run.
+    /// kind: disruptor, aeron or chronicle. Its two threads run on these processors, on which this process may run.
     JvmRival(const std::string& kind, int first_core, int second_core)
         : process_(MILLPOND_RIVAL_JAVA, MILLPOND_RIVAL_JVM, words(kind, first_core, second_core)) {}
 
-    /// work: "stream" for millions of messages a second, "hop" for nanoseconds.
+    /// work: "stream" for millions of messages per second, "hop" for nanoseconds.
     [[nodiscard]] Answer ask(const std::string& work, std::uint64_t count) {
         process_.say(work + ' ' + std::to_string(count));
         Answer answer;

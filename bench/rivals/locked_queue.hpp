@@ -8,7 +8,7 @@
 
 namespace millpond::bench {
 
-/// The queue of the textbook: unbounded, a mutex and a condition variable.
+/// The textbook queue: unbounded, with a mutex and a condition variable.
 template <class T>
 class LockedQueue {
 public:
@@ -24,12 +24,12 @@ public:
     std::optional<T> pop() {
         std::unique_lock lock(mutex_);
         filled_.wait(lock, [this] { return closed_ || !queue_.empty(); });
-        return take();
+        return pop_front();
     }
 
     std::optional<T> try_pop() {
         const std::scoped_lock lock(mutex_);
-        return take();
+        return pop_front();
     }
 
     void close() {
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    std::optional<T> take() {
+    std::optional<T> pop_front() {
         if (queue_.empty()) return std::nullopt;
         std::optional<T> value{std::move(queue_.front())};
         queue_.pop();

@@ -9,7 +9,7 @@
 #define MILLPOND_BENCH_CONCURRENTQUEUE 1
 #endif
 
-/// Queues from many threads to one that are in wide use: push(message) and pop(message), false when full or empty.
+/// Widely used queues from many threads to one: push(message) and pop(message), false if full or empty.
 namespace millpond::bench {
 
 template <class Message>
@@ -24,7 +24,7 @@ private:
 };
 
 #ifdef MILLPOND_BENCH_CONCURRENTQUEUE
-/// Keeps the order of each producer only, which is all that the bench asks for.
+/// Keeps the order of each producer only, which is sufficient for the bench.
 template <class Message>
 class ConcurrentQueue {
 public:

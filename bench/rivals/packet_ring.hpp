@@ -20,9 +20,9 @@
 
 namespace millpond::bench {
 
-/// The datagrams to a port, chosen by the kernel, that come in by an interface, out of a ring that the kernel copies
-/// every IPv4 packet into (TPACKET_V2). They go through the network stack besides, to a socket that is never read, so
-/// that it does not answer that there is none.
+/// Receives the datagrams to a free port on an interface from a ring into which the kernel copies every IPv4 packet
+/// (TPACKET_V2). The datagrams also pass the network stack to a socket that is never read, so that the kernel does not
+/// answer "port unreachable".
 ///
 /// Threads: poll on one.
 /// Source:  Linux Documentation/networking/packet_mmap.rst.
@@ -66,10 +66,10 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
 
-    /// Calls take(payload) for each datagram that is there; how many.
-    template <class Take>
-    std::size_t poll(Take&& take) {
-        std::size_t taken = 0;
+    /// Calls handle(payload) for each available datagram. Returns their number.
+    template <class Handle>
+    std::size_t poll(Handle&& handle) {
+        std::size_t received = 0;
         for (std::size_t looked = 0; looked < kFrames; ++looked) {
             auto* const frame = static_cast<std::byte*>(ring_) + next_ * kFrameBytes;
             auto& head = *reinterpret_cast<tpacket2_hdr*>(frame);
@@ -77,13 +77,13 @@ public:
             if ((status.load(std::memory_order_acquire) & TP_STATUS_USER) == 0) break;
             const auto payload = payload_of({frame + head.tp_net, head.tp_snaplen + head.tp_mac - head.tp_net});
             if (!payload.empty()) {
-                take(payload);
-                ++taken;
+                handle(payload);
+                ++received;
             }
             status.store(TP_STATUS_KERNEL, std::memory_order_release);
             next_ = (next_ + 1) % kFrames;
         }
-        return taken;
+        return received;
     }
 
 private:
@@ -91,7 +91,7 @@ private:
     static constexpr std::uint32_t kFrames = 1'024;
     static constexpr std::uint32_t kBlockBytes = 65'536;
 
-    /// Of an IPv4 packet; empty when it is not one of ours.
+    /// Payload of an IPv4 packet; empty if it is not one of ours.
     [[nodiscard]] std::span<const std::byte> payload_of(std::span<const std::byte> packet) const {
         if (packet.size() < sizeof(iphdr) + sizeof(udphdr)) return {};
         iphdr ip;

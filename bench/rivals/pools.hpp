@@ -4,14 +4,33 @@
 #include <memory_resource>
 #include <vector>
 
+#ifdef MILLPOND_RIVAL_BOOST
 #include <boost/lockfree/stack.hpp>
 #include <boost/pool/object_pool.hpp>
 #include <boost/pool/pool.hpp>
+#endif
 
-/// Pools that others use, with one face. Those marked unsafe serve one thread only, so they are no rivals.
+/// Pools of other projects with a common interface. Those marked unsafe serve one thread only, so they are no rivals.
 namespace millpond::bench {
 
-/// boost::pool: one list through the blocks' own bytes. Unsafe.
+template <class Resource>
+class PmrBlocks {
+public:
+    PmrBlocks(std::size_t bytes, std::size_t) : bytes_(bytes) {}
+    void* acquire() { return resource_.allocate(bytes_, kAlignment); }
+    void release(void* block) { resource_.deallocate(block, bytes_, kAlignment); }
+
+private:
+    static constexpr std::size_t kAlignment = 16;
+    std::size_t bytes_;
+    Resource resource_;
+};
+using PmrUnsynchronizedBlocks = PmrBlocks<std::pmr::unsynchronized_pool_resource>;  // Unsafe.
+using PmrSynchronizedBlocks = PmrBlocks<std::pmr::synchronized_pool_resource>;
+
+#ifdef MILLPOND_RIVAL_BOOST
+
+/// boost::pool: one list through the blocks themselves. Unsafe.
 class BoostPoolBlocks {
 public:
     BoostPoolBlocks(std::size_t bytes, std::size_t capacity) : pool_(bytes, capacity) {}
@@ -37,21 +56,6 @@ private:
     boost::object_pool<Object> pool_;
 };
 
-template <class Resource>
-class PmrBlocks {
-public:
-    PmrBlocks(std::size_t bytes, std::size_t) : bytes_(bytes) {}
-    void* acquire() { return resource_.allocate(bytes_, kAlignment); }
-    void release(void* block) { resource_.deallocate(block, bytes_, kAlignment); }
-
-private:
-    static constexpr std::size_t kAlignment = 16;
-    std::size_t bytes_;
-    Resource resource_;
-};
-using PmrUnsynchronizedBlocks = PmrBlocks<std::pmr::unsynchronized_pool_resource>;  // Unsafe.
-using PmrSynchronizedBlocks = PmrBlocks<std::pmr::synchronized_pool_resource>;
-
 /// Free blocks on a boost::lockfree::stack of pointers.
 class LockfreeStackBlocks {
 public:
@@ -68,5 +72,7 @@ private:
     boost::lockfree::stack<void*, boost::lockfree::fixed_sized<true>> free_;
     std::vector<std::byte> memory_;
 };
+
+#endif
 
 }  // namespace millpond::bench

@@ -5,20 +5,20 @@
 #include <memory>
 #include <string>
 
-// Read by a C++14 translation unit too: QuickFIX's headers are no C++17.
+// Included by a C++14 translation unit too: QuickFIX's headers are not valid C++17.
 namespace millpond {
 namespace bench {
 
-/// One side of a FIX 4.4 session as QuickFIX runs it, on threads of its own.
+/// One side of a FIX 4.4 session run by QuickFIX, on its own threads.
 class QuickFixPeer {
 public:
     struct Options {
         bool initiates = false;
         int port = 0;
-        std::string sender;  ///< Ours.
+        std::string sender;  ///< This side's CompID.
         std::string target;
-        std::string folder;    ///< Of the store's files; empty: the store is in memory.
-        bool answers = false;  ///< Each order with an ExecutionReport.
+        std::string folder;    ///< Folder of the store's files; empty: the store is in memory.
+        bool answers = false;  ///< Answers each order with an ExecutionReport.
     };
     struct Received {
         std::string type;
@@ -34,9 +34,9 @@ public:
     QuickFixPeer& operator=(const QuickFixPeer&) = delete;
 
     bool logged_on() const;
-    /// A NewOrderSingle.
+    /// Sends a NewOrderSingle.
     bool send_order(std::uint64_t id);
-    /// The next message expects this number: a gap that the peer fills.
+    /// Makes the next message expect this number: a gap that the peer fills.
     void expect(std::uint64_t number);
 
 private:

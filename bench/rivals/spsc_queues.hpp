@@ -9,8 +9,8 @@
 #define MILLPOND_BENCH_READERWRITERQUEUE 1
 #endif
 
-/// Queues from one thread to one other that are in wide use, as links: send(message), and receive(message), false when
-/// nothing is there. The caller never sends more than kCapacity messages ahead.
+/// Widely used queues from one thread to one other, as links: send(message), and receive(message), which returns false
+/// if there is no message. The caller never sends more than kCapacity messages ahead.
 namespace millpond::bench {
 
 template <class Message, std::size_t kCapacity>

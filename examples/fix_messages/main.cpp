@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
     return std::as_bytes(std::span{text.data(), text.size()});
 }
 
-/// Writer: a message field by field, into memory of the caller's.
+/// Writer: writes a message field by field into the caller's memory.
 std::string write_order(std::int64_t quantity) {
     std::array<char, 512> memory;
     fix::Writer writer{memory, "FIX.4.4"};
@@ -36,11 +36,11 @@ std::string write_order(std::int64_t quantity) {
     writer.add_timestamp<52>(kTime, fix::TimePrecision::millis);
     writer.add<11>("order-1").add<55>("MSFT").add<54>('1').add<38>(quantity).add<40>('2');
     writer.add<44>(fix::Decimal{.mantissa = 10'025, .decimals = 2});
-    const auto message = writer.finish();  // nothing when it did not fit, or a text held a delimiter
+    const auto message = writer.finish();  // empty if it did not fit, or if a text contains a delimiter
     return std::string{message.value_or("")};
 }
 
-/// MessageTemplate: the same message with a few values changed in place.
+/// MessageTemplate: writes the same message with a few values changed in place.
 std::string patch_order(const std::string& order, std::uint64_t number) {
     fix::MessageTemplate prepared{order};
     const auto sequence = prepared.slot(34);
@@ -55,7 +55,8 @@ void use(std::string_view id, fix::Decimal price) {
                 static_cast<long long>(price.mantissa), static_cast<int>(price.decimals));
 }
 
-/// Reads what is there of a stream. Gives how many bytes are done with; the rest comes again with what follows it.
+/// Reads the messages at the start of a stream. Returns the number of consumed bytes; the rest is passed again with the
+/// bytes after it.
 std::size_t read_stream(std::span<const std::byte> bytes) {
     std::size_t done = 0;
     // docs/internals/fix.md: reading
@@ -64,12 +65,12 @@ std::size_t read_stream(std::span<const std::byte> bytes) {
         const auto frame = fix::next_frame(bytes.subspan(done));
         if (!frame) {
             if (frame.error().error == fix::FrameError::incomplete) break;  // read more, then call again
-            done += frame.error().skip;                                     // garbled: the stream goes on behind it
+            done += frame.error().skip;                                     // garbled: the stream continues after it
             continue;
         }
         done += frame->bytes.size();
         const auto message = parser.parse(*frame);
-        if (!message) continue;  // a wrong CheckSum, say: dropped
+        if (!message) continue;  // the CheckSum is wrong, for example: dropped
         const auto id = message->text(11);
         const auto price = message->decimal(44);  // {mantissa, decimals}, exact
         if (id && price) use(*id, *price);
@@ -78,7 +79,7 @@ std::size_t read_stream(std::span<const std::byte> bytes) {
     return done;
 }
 
-/// One end of a connection: what its session sends lies in `sent` until the other end takes it.
+/// One end of a connection: `sent` has the session's output until the other end reads it.
 class End final : public fix::SessionHandler {
 public:
     End(fix::Role role, const char* own, const char* peer)
@@ -87,7 +88,7 @@ public:
 
     void send(std::uint64_t sequence, std::string_view bytes) override {
         sent_.emplace_back(bytes);
-        if (sequence != 0) store_.mark_written(sequence);  // a socket would take them here
+        if (sequence != 0) store_.mark_written(sequence);  // a socket would send them here
     }
     void disconnect(fix::Disconnect) override { session_.on_disconnect(now()); }
     void on_logon() override { std::printf("%s is logged on\n", session_.config().sender_comp_id.c_str()); }

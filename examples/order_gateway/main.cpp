@@ -4,6 +4,7 @@
 //
 // reads quotes from the shared-memory ring RING, lets a strategy decide on each, sends what it decides as FIX orders to
 // the counterparty at HOST:PORT, and ends when ORDERS of them are filled.
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include <millpond/engine/async_sender.hpp>
 #include <millpond/engine/initiator.hpp>
 #include <millpond/engine/io_thread.hpp>
+#include <millpond/feed/decimal.hpp>
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/memory/message_pool.hpp>
@@ -32,17 +34,17 @@ namespace {
 
 constexpr std::size_t kOrdersAtOnce = 1024;
 
-/// What the strategy decides: to buy or sell this much at this price, at once or not at all.
+/// The strategy's decision: buy or sell this much at this price, immediately or not at all.
 struct Order {
     std::uint64_t id{0};
     feed::Symbol symbol{};
     char side{'1'};
-    std::int64_t price{0};  // in 1/10000
+    feed::Price price{0};
     std::uint64_t size{0};
     std::int64_t decided_utc_ns{0};
 };
 
-/// What the counterparty answers.
+/// The counterparty's answer.
 struct Fill {
     std::uint64_t order{0};
     std::uint64_t size{0};
@@ -53,14 +55,16 @@ struct OrderEncoder {
     [[nodiscard]] std::string_view msg_type(const Order&) const { return "D"; }
     [[nodiscard]] bool encode(const Order& order, fix::Writer& writer) const {
         writer.add<fix::tag::kClOrdId>(order.id).add<38>(order.size).add<40>('2');
-        writer.add<44>(fix::Decimal{order.price, 4});
+        std::array<char, feed::kMaxPriceChars + feed::kDecimalSlack> price;
+        const auto* const end = feed::write_price(price.data(), order.price);
+        writer.add<44>(std::string_view{price.data(), static_cast<std::size_t>(end - price.data())});
         writer.add<54>(order.side).add<55>(order.symbol.view()).add<59>('3');
         writer.add_timestamp(60, order.decided_utc_ns, fix::TimePrecision::millis);
         return true;
     }
 };
 
-/// Takes fills on the I/O thread and hands them to the strategy's.
+/// Passes fills from the I/O thread to the strategy's thread.
 class Fills final : public engine::Application {
 public:
     fix::Verdict on_message(engine::SessionLink&, const fix::Message& message) override {
@@ -68,7 +72,7 @@ public:
         const auto order = message.unsigned_integer(fix::tag::kClOrdId);
         const auto size = message.unsigned_integer(32);
         if (!order || !size) return fix::Verdict::conditionally_required_field_missing;
-        // As many as there are orders find room.
+        // One slot for each order.
         return ring.try_push({*order, *size}) ? fix::Verdict::accepted : fix::Verdict::other;
     }
 
@@ -77,7 +81,7 @@ public:
 
 using Sender = engine::AsyncSender<Order, OrderEncoder>;
 
-/// Buys once of each instrument, at the best offer: the simplest strategy that needs all of it.
+/// Buys once of each instrument, at the best offer: the simplest strategy that uses every part.
 class Strategy {
 public:
     Strategy(market::RingReader& reader, Sender& sender, std::uint64_t orders)
@@ -90,7 +94,7 @@ public:
                                              .price = quote.ask_price,
                                              .size = quote.ask_size,
                                              .decided_utc_ns = millpond::core::utc_nanos()});
-        // A full lane refuses at once: the next quote is a new chance.
+        // A full lane refuses the order: the next quote is another chance.
         if (!draft || sender_->try_send(std::move(draft), {.token = next_id_}) != engine::Handed::queued) return;
         bought_[quote.instrument] = true;
         ++next_id_;
@@ -132,13 +136,13 @@ int run(const std::string& ring, const std::string& host, std::uint16_t port, st
     std::uint64_t filled = 0;
     std::uint64_t size = 0;
     while (filled < orders) {
-        const auto taken = reader.poll(strategy, 256);
+        const auto events = reader.poll(strategy, 256);
         Fill fill;
         while (fills.ring.try_pop(fill)) {
             ++filled;
             size += fill.size;
         }
-        if (taken == 0) std::this_thread::sleep_for(std::chrono::microseconds{50});
+        if (events == 0) std::this_thread::sleep_for(std::chrono::microseconds{50});
     }
     std::printf("%llu orders, %llu fills of %llu in all\n", static_cast<unsigned long long>(strategy.sent()),
                 static_cast<unsigned long long>(filled), static_cast<unsigned long long>(size));

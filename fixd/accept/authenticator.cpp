@@ -9,24 +9,24 @@
 
 #include <millpond/core/thread_name.hpp>
 
-#include "fixd/sessions/session_build.hpp"
+#include "fixd/settings/session_build.hpp"
 
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kMostInLine = 16;
-constexpr std::size_t kMostUnknown = 256;  // waiting, of all lines
-constexpr std::size_t kMostKnown = 10'000;
-constexpr std::size_t kLongestShown = 64;
+constexpr std::size_t kMaxPerQueue = 16;
+constexpr std::size_t kMaxUnknown = 256;  // waiting attempts of unknown addresses, in all queues
+constexpr std::size_t kMaxKnown = 10'000;
+constexpr std::size_t kMaxShownBytes = 64;
 
-/// Key of the wait after a failure.
-std::string who(const engine::LogonAttempt& attempt, const std::string& session) {
+/// The key that failures are counted by.
+std::string failure_key(const engine::LogonAttempt& attempt, const std::string& session) {
     return source_of(attempt.peer) + " " + session;
 }
 
-std::string_view shown(std::string_view text) { return text.substr(0, kLongestShown); }
+std::string_view shortened(std::string_view text) { return text.substr(0, kMaxShownBytes); }
 
-/// Erases it from memory.
+/// Erases a secret from memory.
 void wipe(std::string& secret) noexcept {
     for (volatile char& c : secret) c = '\0';
     secret.clear();
@@ -67,7 +67,7 @@ Authenticator::~Authenticator() {
     if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<engine::LogonGuard> Authenticator::guard_of(const SessionSettings& session, bool takes_new_password) {
+std::shared_ptr<engine::LogonGuard> Authenticator::guard_of(const SessionSettings& session, bool allows_new_password) {
     if (session.users.empty() && session.certificates.empty()) return nullptr;
     if (!session.users.empty() && !thread_.joinable()) {
         decoy_ = service::PasswordHash::of("the password of no user");
@@ -80,7 +80,7 @@ std::shared_ptr<engine::LogonGuard> Authenticator::guard_of(const SessionSetting
                                                 .user_file = UserFile{session.user_file},
                                                 .users = session.users,
                                                 .certificates = session.certificates,
-                                                .takes_new_password = takes_new_password});
+                                                .allows_new_password = allows_new_password});
 }
 
 std::vector<metrics::Registration> Authenticator::add_metrics(metrics::Registry& registry) const {
@@ -111,10 +111,10 @@ void Authenticator::enqueue(Job job) {
     {
         const std::lock_guard guard{lock_};
         refusal = delayed(job);
-        const Line line{job.rules.get(), known_.contains(who(job.attempt, job.rules->session))};
-        if (refusal.empty()) refusal = full_for(line);
+        const QueueKey key{job.rules.get(), known_.contains(failure_key(job.attempt, job.rules->session))};
+        if (refusal.empty()) refusal = full_reason(key);
         if (refusal.empty()) {
-            jobs_.push(line, std::move(job));
+            jobs_.push(key, std::move(job));
             waiting_.notify_one();
             return;
         }
@@ -124,15 +124,15 @@ void Authenticator::enqueue(Job job) {
     job.answer({.refusal = std::move(refusal)});
 }
 
-std::string Authenticator::full_for(const Line& line) {
-    const auto in_line = jobs_.size_of(line);
-    if (in_line < kMostInLine && (line.is_known || jobs_.size() < kMostUnknown)) return {};
+std::string Authenticator::full_reason(const QueueKey& key) {
+    const auto waiting = jobs_.size_of(key);
+    if (waiting < kMaxPerQueue && (key.is_known || jobs_.size() < kMaxUnknown)) return {};
     counters_.queue_full.add();
-    return fmt::format("{} logons are waiting for password checks, {} of them at this session", jobs_.size(), in_line);
+    return fmt::format("{} logons are waiting for password checks, {} of them at this session", jobs_.size(), waiting);
 }
 
 std::string Authenticator::delayed(const Job& job) {
-    const auto wait = failures_.wait(who(job.attempt, job.rules->session), FailedLogons::Clock::now());
+    const auto wait = failures_.wait(failure_key(job.attempt, job.rules->session), FailedLogons::Clock::now());
     if (!wait) return {};
     counters_.delayed.add();
     return fmt::format("failed logons from this address: {}; the next one in {} s", wait->failures, wait->left.count());
@@ -149,7 +149,7 @@ void Authenticator::run() {
             job = jobs_.pop();
             refusal = delayed(job);  // an earlier attempt may have failed
         }
-        if (refusal.empty()) refusal = wrong_in(job);
+        if (refusal.empty()) refusal = check_attempt(job);
         const bool changed = refusal.empty() && !job.attempt.new_password.empty();
         wipe(job.attempt.password);
         wipe(job.attempt.new_password);
@@ -157,17 +157,17 @@ void Authenticator::run() {
     }
 }
 
-std::string Authenticator::wrong_in(const Job& job) {
+std::string Authenticator::check_attempt(const Job& job) {
     const auto& attempt = job.attempt;
     const auto& rules = *job.rules;
     const auto ends = [&](core::Tally& tally, std::string refusal) {
         const std::lock_guard guard{lock_};
         tally.add();
-        const auto name = who(attempt, rules.session);
+        const auto name = failure_key(attempt, rules.session);
         if (&tally == &counters_.password) {
             known_.erase(name);
             failures_.failed(name, FailedLogons::Clock::now());
-        } else if (refusal.empty() && known_.insert(name).second && known_.size() > kMostKnown) {
+        } else if (refusal.empty() && known_.insert(name).second && known_.size() > kMaxKnown) {
             known_.erase(known_.begin());
         }
         return refusal;
@@ -180,12 +180,12 @@ std::string Authenticator::wrong_in(const Job& job) {
         const bool right = has_changed || (hash.admits(attempt.password) && user);
         const bool listed = std::ranges::find(rules.users, attempt.username) != rules.users.end();
         if (attempt.username.empty()) return ends(counters_.password, "no Username(553)");
-        const auto name = shown(attempt.username);
+        const auto name = shortened(attempt.username);
         if (!user) return ends(counters_.password, fmt::format("unknown user '{}'", name));
         if (!right) return ends(counters_.password, fmt::format("wrong password of user '{}'", name));
         if (!listed) return ends(counters_.password, fmt::format("user '{}' does not belong to this session", name));
         if (!attempt.new_password.empty() && !has_changed) {
-            if (auto wrong = wrong_in_change(job, *user); !wrong.empty()) {
+            if (auto wrong = change_password(job, *user); !wrong.empty()) {
                 return ends(counters_.new_password, std::move(wrong));
             }
         }
@@ -195,14 +195,14 @@ std::string Authenticator::wrong_in(const Job& job) {
     }
 }
 
-/// The new password is on the disk when this returns nothing.
-std::string Authenticator::wrong_in_change(const Job& job, const service::PasswordHash& former) {
+/// Changes the password. Returns the reason for a refusal; if empty, the new password is on the disk.
+std::string Authenticator::change_password(const Job& job, const service::PasswordHash& former) {
     const auto& attempt = job.attempt;
     const auto& wanted = attempt.new_password;
     const auto refused = [&](std::string_view why) {
-        return fmt::format("NewPassword(925) of user '{}' {}", shown(attempt.username), why);
+        return fmt::format("NewPassword(925) of user '{}' {}", shortened(attempt.username), why);
     };
-    if (!job.rules->takes_new_password) return refused("is not a field of this session's Logon");
+    if (!job.rules->allows_new_password) return refused("is not a field of this session's Logon");
     if (const auto wrong = service::wrong_with_password(wanted); !wrong.empty()) return refused(wrong);
     if (wanted == attempt.password) return refused("is the same as the old one");
     try {
@@ -214,20 +214,6 @@ std::string Authenticator::wrong_in_change(const Job& job, const service::Passwo
               fmt::format("{}: user '{}' changed its password, from {}", job.rules->session, attempt.username,
                           attempt.peer.to_string()));
     return {};
-}
-
-std::vector<std::string> check_users(const EngineConfig& config) {
-    std::vector<std::string> unknown;
-    if (config.user_file.empty()) return unknown;
-    const auto known = UserFile{config.user_file}.check();
-    for (const auto& session : config.sessions) {
-        for (const auto& user : session.users) {
-            if (known.contains(user)) continue;
-            unknown.push_back(fmt::format("session {}: user '{}' cannot log on: user file '{}' has no line for it",
-                                          session_name(session), user, config.user_file));
-        }
-    }
-    return unknown;
 }
 
 }  // namespace millpond::fixd

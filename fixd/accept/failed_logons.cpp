@@ -11,8 +11,8 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kMost = 10'000;
-constexpr std::uint64_t kMostDoublings = 6;
+constexpr std::size_t kMaxRecords = 10'000;
+constexpr std::uint64_t kMaxDoublings = 6;
 constexpr std::chrono::hours kForgiven{1};
 constexpr std::size_t kNetworkBytes = 8;
 
@@ -26,17 +26,17 @@ std::optional<FailedLogons::Wait> FailedLogons::wait(const std::string& who, Clo
 }
 
 void FailedLogons::failed(const std::string& who, Clock::time_point now) {
-    if (!records_.contains(who)) make_room(now);
+    if (!records_.contains(who)) evict_if_full(now);
     auto& record = records_[who];
     if (now - record.until > kForgiven) record.failures = 0;
-    record.until = now + std::chrono::seconds{1ULL << std::min(record.failures, kMostDoublings)};
+    record.until = now + std::chrono::seconds{1ULL << std::min(record.failures, kMaxDoublings)};
     ++record.failures;
 }
 
-void FailedLogons::make_room(Clock::time_point now) {
-    if (records_.size() < kMost) return;
+void FailedLogons::evict_if_full(Clock::time_point now) {
+    if (records_.size() < kMaxRecords) return;
     std::erase_if(records_, [&](const auto& one) { return now - one.second.until > kForgiven; });
-    if (records_.size() < kMost) return;
+    if (records_.size() < kMaxRecords) return;
     records_.erase(std::ranges::min_element(records_, {}, [](const auto& one) { return one.second.until; }));
 }
 

@@ -23,7 +23,7 @@ public:
         std::chrono::seconds left{0};
         std::uint64_t failures{0};
     };
-    /// What `who` has to wait for; nothing: it may try.
+    /// The remaining delay of `who`; nullopt: none.
     [[nodiscard]] std::optional<Wait> wait(const std::string& who, Clock::time_point now) const;
     void failed(const std::string& who, Clock::time_point now);
     /// Number of entries.
@@ -34,12 +34,12 @@ private:
         std::uint64_t failures{0};
         Clock::time_point until{};
     };
-    void make_room(Clock::time_point now);
+    void evict_if_full(Clock::time_point now);
 
     std::map<std::string, Record> records_;
 };
 
-/// What counts as one place that attempts come from: an IPv4 address, or the first 64 bits of an IPv6 address, of which
+/// The source that attempts are counted by: an IPv4 address, or the first 64 bits of an IPv6 address, of which
 /// one machine may have all.
 [[nodiscard]] std::string source_of(const net::SocketAddress& peer);
 

@@ -17,8 +17,8 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kLongestRequest = 4096;
-constexpr std::size_t kLongestAnswer = std::size_t{64} * 1024 * 1024;
+constexpr std::size_t kMaxRequestBytes = 4096;
+constexpr std::size_t kMaxAnswerBytes = std::size_t{64} * 1024 * 1024;
 constexpr int kClientsInLine = 8;
 
 [[noreturn]] void fail(int error, const std::string& what) {
@@ -33,7 +33,7 @@ sockaddr_un address_of(const std::string& path) {
     return address;
 }
 
-/// Empty when no engine answers there.
+/// Connects to the engine at `path`; empty if none answers.
 core::Descriptor connected(const std::string& path) {
     const auto address = address_of(path);
     core::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -42,7 +42,7 @@ core::Descriptor connected(const std::string& path) {
     return socket;
 }
 
-/// Reads up to a line's end, or what arrived before the peer fell silent or closed.
+/// Reads up to a line's end, or until the peer closes or times out.
 std::string read_line(int socket, std::size_t longest) {
     std::string line;
     std::array<char, 4096> buffer;
@@ -100,7 +100,7 @@ void AdminServer::serve(int client) {
     const timeval patience{.tv_sec = 1, .tv_usec = 0};
     ::setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    const auto request = read_line(client, kLongestRequest);
+    const auto request = read_line(client, kMaxRequestBytes);
     if (!request.empty()) write_all(client, answer_(request) + "\n");
 }
 
@@ -108,7 +108,7 @@ std::string ask_engine(const std::string& path, std::string_view request) {
     const auto socket = connected(path);
     if (!socket) fail(errno, "no engine responds at " + path);
     write_all(socket.get(), std::string{request} + "\n");
-    auto answer = read_line(socket.get(), kLongestAnswer);
+    auto answer = read_line(socket.get(), kMaxAnswerBytes);
     if (answer.empty()) fail(ECONNRESET, "no answer from " + path);
     return answer;
 }

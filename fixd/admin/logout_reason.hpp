@@ -5,7 +5,7 @@
 
 namespace millpond::fixd {
 
-/// What is wrong with a reason for a Logout, for people; empty where nothing is.
+/// Why a text cannot be the reason of a Logout; empty if it can.
 [[nodiscard]] std::string fault_of_reason(std::string_view reason);
 
 }  // namespace millpond::fixd

@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{5};
 constexpr const char* kDone = "{\"done\":true}";
 
-/// A request that makes no sense.
+/// A request that cannot be answered; the message says why.
 class BadRequest : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -40,7 +40,7 @@ std::vector<std::string_view> fields_of(std::string_view request) {
     }
 }
 
-std::string json_of(const engine::SessionStatus& status) {
+std::string list_entry(const engine::SessionStatus& status) {
     return fmt::format(
         "{{\"name\":{},\"role\":\"{}\",\"state\":{},\"enabled\":{},\"peer\":{},\"next_sender\":{},\"next_target\":{},"
         "\"received\":{},"
@@ -55,8 +55,8 @@ std::string json_of(const engine::SessionStatus& status) {
         status.standby.epoch, status.connected_utc_ns, status.last_received_utc_ns, status.last_sent_utc_ns);
 }
 
-/// A session that does not run here.
-std::string json_of(const engine::ReplicaStatus& replica) {
+/// A session that this engine is the standby of.
+std::string list_entry(const engine::ReplicaStatus& replica) {
     return fmt::format(
         "{{\"name\":{},\"role\":\"standby\",\"state\":\"{}\",\"enabled\":true,\"peer\":{},\"next_sender\":{},"
         "\"next_target\":{},\"received\":{},\"sent\":0,\"epoch\":{},\"whole\":{},\"last_closed\":{},"
@@ -75,23 +75,27 @@ std::vector<engine::ReplicaStatus> waiting(const Administered& administered) {
 std::string list(const Administered& administered) {
     std::string text;
     const auto add = [&](const std::string& one) { text += text.empty() ? one : "," + one; };
-    for (const auto& session : administered.sessions()) add(json_of(session->status()));
-    for (const auto& replica : waiting(administered)) add(json_of(replica));
+    for (const auto& session : administered.sessions()) add(list_entry(session->status()));
+    for (const auto& replica : waiting(administered)) add(list_entry(replica));
     return "{\"sessions\":[" + text + "]}";
 }
 
-/// The name that is `name`, or the one that has it as a part.
+/// The name that equals `name`, with or without its BeginString; else the only one that contains it.
 const std::string& name_like(std::string_view name, const std::vector<std::string>& names) {
-    const std::string* found = nullptr;
-    for (const auto& one : names) {
-        if (one == name) return one;
-        if (one.find(name) == std::string::npos) continue;
-        if (found != nullptr) {
-            throw BadRequest(fmt::format("'{}' matches both '{}' and '{}'", name, *found, one));
+    const auto only = [&](auto&& matches) {
+        const std::string* found = nullptr;
+        for (const auto& one : names) {
+            if (!matches(std::string_view{one})) continue;
+            if (found != nullptr && *found != one) {
+                throw BadRequest(fmt::format("'{}' matches both '{}' and '{}'", name, *found, one));
+            }
+            found = &one;
         }
-        found = &one;
-    }
-    if (found == nullptr || name.empty()) throw BadRequest(fmt::format("there is no session '{}'", name));
+        return found;
+    };
+    const auto* found = only([&](auto one) { return one == name || one.substr(one.find(':') + 1) == name; });
+    if (found == nullptr && !name.empty()) found = only([&](auto one) { return one.find(name) != one.npos; });
+    if (found == nullptr) throw BadRequest(fmt::format("there is no session '{}'", name));
     return *found;
 }
 
@@ -118,7 +122,7 @@ engine::SessionHandle& session_named(std::string_view name, const Administered& 
     return *session;
 }
 
-/// A session by template that is not there now can be enabled too.
+/// Enables a session, also a template session that does not exist now.
 void enable(std::string_view name, const Administered& administered, const SessionList& sessions) {
     auto names = names_of(sessions);
     const auto add = [&](std::string one) {
@@ -136,7 +140,7 @@ void enable(std::string_view name, const Administered& administered, const Sessi
     if (session != nullptr) session->request_logon();
 }
 
-/// The sessions that run now, and what failed.
+/// The promoted sessions, and the errors.
 std::string promoted_json(const std::vector<std::string>& names, const std::string& errors,
                           const Administered& administered) {
     std::string list;
@@ -151,7 +155,7 @@ std::string promoted_json(const std::vector<std::string>& names, const std::stri
     return "{" + outcome + ",\"promoted\":[" + list + "]}";
 }
 
-/// SESSION, or with * each one that waits or was taken over by another machine.
+/// Promotes SESSION, or with * every session that waits or that another machine has taken over.
 std::string promote(std::string_view name, std::string_view how, const Administered& administered) {
     if (how != "-" && how != "force") throw BadRequest(fmt::format("promote: - or force, found '{}'", how));
     if (!administered.promote) throw BadRequest("nothing can be promoted here");
@@ -209,7 +213,7 @@ void check_fields(const std::vector<std::string_view>& request) {
 void set_numbers(engine::SessionHandle& session, std::string_view sender, std::string_view target) {
     const auto next_sender = number_of(sender);
     const auto next_target = number_of(target);
-    // The I/O thread keeps it alive when it answers too late.
+    // Shared with the I/O thread, which may answer after the timeout.
     const auto outcome = std::make_shared<std::promise<bool>>();
     auto known = outcome->get_future();
     session.request_numbers(next_sender, next_target, [outcome](bool done) { outcome->set_value(done); });
@@ -227,9 +231,9 @@ void set_numbers(engine::SessionHandle& session, std::string_view sender, std::s
 
 std::string fault_of_reason(std::string_view reason) {
     if (reason.empty()) return "the reason is empty";
-    if (reason.size() > fix::Session::kMostReasonBytes) {
+    if (reason.size() > fix::Session::kMaxReasonBytes) {
         return fmt::format("the reason has {} bytes, at most {} are sent", reason.size(),
-                           fix::Session::kMostReasonBytes);
+                           fix::Session::kMaxReasonBytes);
     }
     for (std::size_t i = 0; i < reason.size(); ++i) {
         const auto byte = static_cast<unsigned char>(reason[i]);

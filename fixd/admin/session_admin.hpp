@@ -12,7 +12,7 @@
 
 #include "service/reloader.hpp"
 
-/// What `millpond fix sessions` asks a running engine, and what that answers: fields with tabs between them, JSON.
+/// Requests of `millpond fix sessions` to a running engine, fields separated by tabs, and their answers in JSON.
 ///
 ///     list                                 {"sessions":[{"name":"FIX.4.4:HOUSE->CLIENT","state":"active",...}]}
 ///     logout SESSION REASON                {"done":true}
@@ -26,20 +26,22 @@ namespace millpond::fixd {
 
 using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 
-/// What requests are about.
+/// The engine as requests see it.
 struct Administered {
-    std::function<SessionList()> sessions;  ///< Not kept across a reload, which waits for those it removes.
+    std::function<SessionList()>
+        sessions;  ///< The list is not kept: a reload waits until removed sessions are released.
     std::function<std::optional<service::Reloaded>()> reload{};  ///< Empty: no result in time.
-    /// A session is logged out for good, or may log on again. Not set: a restart forgets it.
+    /// Called when an operator disables or enables a session. Not set: a restart forgets it.
     std::function<void(std::string_view session, bool disabled)> disabled{};
-    /// Names of sessions that were logged out for good, also of those by template that are not there now.
+    /// Names of disabled sessions, including template sessions that do not exist now.
     std::function<std::vector<std::string>()> disabled_names{};
-    std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Of a standby; not set: it is none.
-    /// Gives the error, or empty. SESSION is a whole name then.
+    std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Not set: the engine is no standby.
+    /// Promotes a session, by its whole name. Returns the error, or an empty string.
     std::function<std::string(std::string_view session, bool force)> promote{};
 };
 
-/// SESSION is a whole name, or a part that only one name has.
+/// Answers a request. SESSION is a whole name, with or without its BeginString, or a part that only one
+/// name contains.
 [[nodiscard]] std::string answer_admin(std::string_view request, const Administered& administered);
 
 }  // namespace millpond::fixd

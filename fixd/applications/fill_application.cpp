@@ -39,12 +39,12 @@ fix::Verdict FillApplication::on_message(engine::SessionLink& link, const fix::M
     const auto quantity = message.text(kOrderQty);
     if (!id || !symbol || !side || !quantity) return fix::Verdict::conditionally_required_field_missing;
     const auto price = message.text(kPrice).value_or(kMarketPrice);
-    std::array<char, 48> room;  // of two numbers and a dash
-    std::memcpy(room.data(), prefix_.data(), prefix_.size());
-    const auto* const end = std::to_chars(room.data() + prefix_.size(), room.data() + room.size(),
+    std::array<char, 48> buffer;  // two numbers and a dash
+    std::memcpy(buffer.data(), prefix_.data(), prefix_.size());
+    const auto* const end = std::to_chars(buffer.data() + prefix_.size(), buffer.data() + buffer.size(),
                                           fills_.fetch_add(1, std::memory_order_relaxed) + 1)
                                 .ptr;
-    const std::string_view fill{room.data(), static_cast<std::size_t>(end - room.data())};
+    const std::string_view fill{buffer.data(), static_cast<std::size_t>(end - buffer.data())};
     const auto version = link.session().config().version;
     const bool sent = link.send(
         "8",

@@ -8,8 +8,8 @@
 
 namespace millpond::fixd {
 
-/// A venue for tests: answers each NewOrderSingle with an ExecutionReport that it is filled, whole and at its price;
-/// market orders at 100. It rejects other messages. OrderID and ExecID begin with the time of construction, so they are
+/// A venue for tests: fills each NewOrderSingle completely at its price, market orders at 100, and rejects other
+/// messages. OrderID and ExecID begin with the time of construction, so they are
 /// unique across restarts.
 ///
 /// Threads: any; one object may serve sessions of several I/O threads.

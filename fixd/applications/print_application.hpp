@@ -17,7 +17,7 @@ namespace millpond::fixd {
 /// Threads: any.
 class PrintApplication final : public engine::Application {
 public:
-    /// printed: counts the application messages that were printed, and outlives this; or null.
+    /// printed: counter of printed application messages, outlives this; may be null.
     explicit PrintApplication(FixPrinter printer, std::atomic<std::uint64_t>* printed = nullptr)
         : printer_(std::move(printer)), printed_(printed) {}
 

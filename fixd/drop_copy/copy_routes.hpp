@@ -13,22 +13,22 @@
 
 namespace millpond::fixd {
 
-/// Where the messages of a session, or of the sessions of a template, are copied to.
+/// The drop copies that a session's messages go to; for a template, those of all its sessions.
 ///
 /// Threads: the I/O thread of the sessions, once they exist.
 class CopyRoutes {
 public:
     struct Route {
         std::shared_ptr<engine::DropCopy> copy;
-        std::vector<std::string> types;  ///< MsgTypes; "*": of all application messages.
+        std::vector<std::string> types;  ///< MsgTypes; "*": all application messages.
     };
 
-    /// producer: the number of the I/O thread.
+    /// Replaces the routes. producer: the number of the I/O thread.
     void set(std::vector<Route> routes, std::size_t producer) {
         routes_ = std::move(routes);
         producer_ = producer;
     }
-    /// message: as fix::Writer made it.
+    /// Copies a sent message. message: as fix::Writer made it.
     void on_sent(const fix::Session& session, std::string_view message) const noexcept;
     void on_received(const fix::Session& session, const fix::Message& message) const noexcept;
 

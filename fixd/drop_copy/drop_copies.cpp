@@ -10,8 +10,8 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr std::chrono::seconds kLongestWait{1};
-constexpr std::chrono::milliseconds kLookEvery{1};
+constexpr std::chrono::seconds kMaxWait{1};
+constexpr std::chrono::milliseconds kPollInterval{1};
 
 std::shared_ptr<DropCopies::Entry> same_target(const DropCopies::Entries& entries, const DropCopyConfig& config) {
     const auto known =
@@ -48,7 +48,7 @@ DropCopies::Entries DropCopies::prepare(const std::vector<DropCopyConfig>& confi
         auto entry = std::make_shared<Entry>(Entry{.config = config, .copy = {}, .registrations = {}});
         if (known != nullptr && known->config.queue_bytes == config.queue_bytes &&
             known->config.queue == config.queue) {
-            entry->copy = known->copy;  // the same queue, account and connection
+            entry->copy = known->copy;  // keeps queue, counters and connection
             entry->attached = known->attached;
         } else {
             entry->copy =
@@ -57,7 +57,7 @@ DropCopies::Entries DropCopies::prepare(const std::vector<DropCopyConfig>& confi
                                                                              .queue_bytes = config.queue_bytes,
                                                                              .file = config.queue,
                                                                              .file_mode = config.file_mode});
-            say_recovered(*entry);
+            log_recovered(*entry);
         }
         next.push_back(std::move(entry));
     }
@@ -91,7 +91,7 @@ std::vector<std::string> DropCopies::finish(const Entries& former) {
         if (next->copy != entry->copy) continue;
         next->registrations = std::move(entry->registrations);
         const std::lock_guard guard{lock_};
-        next->lost_said = entry->lost_said;
+        next->lost_logged = entry->lost_logged;
     }
     for (const auto& entry : entries_) {
         if (same_target(former, entry->config) != nullptr) continue;
@@ -110,12 +110,12 @@ std::vector<std::string> DropCopies::finish(const Entries& former) {
                                   entry->config.target, left));
         }
         if (!goes_on) entry->copy->discard();
-        entry->copy.reset();  // the next one takes its files over
+        entry->copy.reset();  // the next engine reads its files
     }
     return done;
 }
 
-void DropCopies::say_recovered(const Entry& entry) const {
+void DropCopies::log_recovered(const Entry& entry) const {
     for (const auto& error : entry.copy->unusable()) {
         log_->say(service::Severity::error, entry.config.target + ".drop copy unusable " + error,
                   fmt::format("drop copy to {}: copies of an earlier run may wait in a file that cannot be used: {}",
@@ -171,19 +171,19 @@ void DropCopies::release_all() {
 
 void DropCopies::settle() const {
     const auto entries = [this] {
-        const std::lock_guard guard{lock_};  // a promotion may attach them meanwhile
+        const std::lock_guard guard{lock_};  // a promotion may attach entries at the same time
         return entries_;
     }();
     settle(entries);
 }
 
 void DropCopies::settle(const Entries& entries) {
-    const auto until = std::chrono::steady_clock::now() + kLongestWait;
+    const auto until = std::chrono::steady_clock::now() + kMaxWait;
     const auto waits = [](const auto& entry) {
         return entry->copy->is_attached() && entry->copy->status().waiting != 0;
     };
     while (std::ranges::any_of(entries, waits) && std::chrono::steady_clock::now() < until) {
-        std::this_thread::sleep_for(kLookEvery);
+        std::this_thread::sleep_for(kPollInterval);
     }
 }
 
@@ -198,7 +198,7 @@ void DropCopies::watch() {
     const std::lock_guard guard{lock_};
     for (const auto& entry : entries_) {
         const auto status = entry->copy->status();
-        if (status.lost() == std::exchange(entry->lost_said, status.lost())) continue;
+        if (status.lost() == std::exchange(entry->lost_logged, status.lost())) continue;
         log_->say(service::Severity::warning, entry->config.target + ".drop copy",
                   text_of(entry->config.target, status));
     }

@@ -12,12 +12,12 @@
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/drop_copy/copy_routes.hpp"
-#include "fixd/drop_copy/drop_copy_settings.hpp"
+#include "fixd/settings/drop_copy_settings.hpp"
 #include "service/log.hpp"
 
 namespace millpond::fixd {
 
-/// The drop copies of an engine: which sessions are copied to which, and the accounts.
+/// The drop copies of an engine: which sessions are copied to which, and their counters.
 ///
 /// Threads: reports, watch and settle on any; the rest on one at a time.
 class DropCopies {
@@ -27,7 +27,7 @@ public:
         std::shared_ptr<engine::DropCopy> copy;
         std::vector<metrics::Registration> registrations;
         const engine::SessionHandle* attached{nullptr};
-        std::uint64_t lost_said{0};  // already logged
+        std::uint64_t lost_logged{0};
     };
     using Entries = std::vector<std::shared_ptr<Entry>>;
     struct Report {
@@ -48,19 +48,20 @@ public:
     /// Entries for this configuration: the existing ones if they do not change, otherwise new ones. Throws
     /// std::bad_alloc.
     [[nodiscard]] Entries prepare(const std::vector<DropCopyConfig>& configs) const;
-    /// Puts these entries in force. Returns the former ones, which continue until `finish`.
+    /// Replaces the entries. Returns the former ones, which continue until `finish`.
     [[nodiscard]] Entries replace(Entries next);
     /// The routes of a session, or of a template.
     [[nodiscard]] std::vector<CopyRoutes::Route> routes_of(std::string_view session) const;
-    /// Ends the entries of `former` that no longer exist, after their queues are empty, and logs their accounts.
+    /// Ends the entries of `former` that no longer exist, once their queues are empty, and logs their counters. Returns
+    /// a sentence for each change.
     [[nodiscard]] std::vector<std::string> finish(const Entries& former);
     /// Attaches all entries that are not attached.
     void attach(const FindTarget& find);
-    /// The session is about to be removed.
+    /// Detaches from a session that is about to be removed.
     void release(const engine::SessionHandle& session);
-    /// The next `attach` attaches entries that copy from any of these sessions again: they have other fields.
+    /// Detaches the entries that copy from any of these sessions: the next `attach` reads their new dictionaries.
     void release_copies_of(const std::vector<std::string>& sources);
-    /// Waits until all queues are empty, for a second at most.
+    /// Waits up to a second until all queues are empty.
     void settle() const;
     void release_all();
 
@@ -70,7 +71,7 @@ public:
 
 private:
     static void settle(const Entries& entries);
-    void say_recovered(const Entry& entry) const;
+    void log_recovered(const Entry& entry) const;
 
     std::size_t producers_;
     metrics::Registry* registry_;

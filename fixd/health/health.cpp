@@ -4,18 +4,22 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <millpond/core/json_string.hpp>
 #include <millpond/fix/utc_time.hpp>
+#include <millpond/metrics/prometheus_text.hpp>
 
 namespace millpond::fixd {
 namespace {
 
 using core::json_string;
 
-constexpr std::uint64_t kMuchPending = 64ULL * 1024;
+constexpr std::uint64_t kSlowConsumerBytes = 64ULL * 1024;
 
 struct Words {
     std::string_view stage;
@@ -31,25 +35,32 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
         {"copies_lost", warning,
          "Messages of other sessions were not mirrored to this one: they did not fit into the queue or the store, "
-         "could "
-         "not be encoded, or were forgotten by a reset of its numbers.",
-         "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session, or "
-         "`queue_bytes` of the drop copy, keeps more."},
+         "could not be encoded, or were forgotten by a reset of its numbers.",
+         "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session keeps more."},
         {"copies_unusable", warning,
          "A file in which an earlier engine left copies for this session is damaged or cannot be opened. It stays.",
          "The log has its name and the reason. The stores of the sources have the messages; remove the file then."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
-         "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "
-         "fixed "
-         "size) keeps more."},
+         "Reconcile the missed messages with the counterparty. A store file with a larger `keep_bytes` "
+         "keeps more."},
+        {"store_damaged", warning,
+         "Messages in the session's store are not as they were stored: they are not resent, and gap fills go in their "
+         "place.",
+         "`millpond fix store FILE --verify` lists them. Check the disk and the memory, and reconcile these messages "
+         "with the counterparty."},
         {"store_failed", warning,
          "The next part of the session's store could not be prepared: the oldest messages are removed for new ones.",
          "The log has the reason, such as a full disk. Free space, and check whether the counterparty requested old "
          "messages."},
+        {"clock_set_back", warning,
+         "The clock shows a time before the last reset of the numbers, in an earlier run of the schedule. The numbers "
+         "stay: a step back of less than a day does not reset them.",
+         "Check the clock (NTP) and which numbers the counterparty expects. `millpond fix sessions reset` resets "
+         "them."},
         {"raw_log_lost", warning,
          "Pieces of the byte stream were lost because the raw log's ring was full, or could not be written.",
-         "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
+         "Check for a slow or full disk."},
         {"superseded", error, "Another machine has taken over the session: it does not run here.",
          "With [standby] this engine becomes the other one's standby in a moment. Without, restart it with that table, "
          "or take the session back by `promote --force`."},
@@ -63,12 +74,18 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "Look at the primary and at the network between. If it is gone: `millpond fix sessions promote`. If it runs "
          "without this standby now, its copy here is old: remove the copy's store."},
         {"standby_filling", info, "The standby gets what it lacks.", "Nothing, unless it lasts."},
+        {"rejected", warning,
+         "Messages of the counterparty were rejected, or are too long to be read: the application does not have them.",
+         "Settle the messages with the counterparty. If they are right, correct the session's `dictionary`, relax its "
+         "checks, or raise `max_message_bytes`. The finding ends after 15 minutes without another."},
         {"slow_consumer", warning, "The counterparty reads more slowly than the session sends.",
-         "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
+         "Beyond `pending_bytes`, or after 30 seconds without progress, its connection is closed."},
         {"resend", info, "Messages are being resent, or requested messages have not arrived.",
          "No action, unless it lasts."},
         {"disabled", info, "Logons to this session are refused.",
          "Run `millpond fix sessions enable`, or set `enabled = true` in the configuration and reload."},
+        {"exposed", warning, "Anyone who reaches the address can read it, or the token on its way.",
+         "Set `token_file` and `tls_certificate` with `tls_key`, or listen on 127.0.0.1."},
     };
     return kWords[static_cast<std::size_t>(kind)];
 }
@@ -84,6 +101,10 @@ std::string_view name(service::Severity severity) noexcept {
 std::string time_text(std::int64_t utc_ns) {
     char time[fix::kMaxTimestampChars];
     return {time, fix::write_utc_timestamp(time, utc_ns, fix::TimePrecision::seconds)};
+}
+
+std::string damaged_text(std::uint64_t times) {
+    return fmt::format("damaged messages found in the store since startup: {}", times);
 }
 
 template <class Add>
@@ -116,9 +137,10 @@ std::vector<Finding> findings_of(const std::vector<engine::ReplicaStatus>& repli
             if (!replica.error.empty()) text += ": " + replica.error;
             add(Finding::Kind::no_primary, std::move(text));
         }
+        if (replica.store_damaged != 0) add(Finding::Kind::store_damaged, damaged_text(replica.store_damaged));
         if (replica.store_failures != 0) {
             add(Finding::Kind::store_failed,
-                fmt::format("the store could not be extended {} times since the start", replica.store_failures));
+                fmt::format("the store could not be extended (attempts since startup: {})", replica.store_failures));
         }
     }
     return found;
@@ -145,13 +167,25 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
             fmt::format("{} files of copies cannot be used", session.drop_copy->status.unusable));
     }
     if (status.lost != 0) {
-        add(Finding::Kind::history_lost, fmt::format("{} requested messages were not in the store", status.lost));
+        add(Finding::Kind::history_lost,
+            fmt::format("{} requested messages were not in the store, or damaged there", status.lost));
+    }
+    if (status.store_damaged != 0) {
+        add(Finding::Kind::store_damaged, damaged_text(status.store_damaged));
     }
     if (status.store_failures != 0) {
         add(Finding::Kind::store_failed,
-            fmt::format("the store could not be extended {} times since startup", status.store_failures));
+            fmt::format("the store could not be extended (attempts since startup: {})", status.store_failures));
     }
-    if (status.pending_bytes > kMuchPending) {
+    if (status.set_back_ns != 0) {
+        add(Finding::Kind::clock_set_back,
+            fmt::format("the clock is {} s before the last reset of its numbers", status.set_back_ns / 1'000'000'000));
+    }
+    for (const auto& rejection : session.rejections) {
+        add(Finding::Kind::rejected, fmt::format("{} rejected, the newest: {}", rejection.messages, rejection.newest));
+        found.back().since_utc_ns = rejection.first_utc_ns;
+    }
+    if (status.pending_bytes > kSlowConsumerBytes) {
         add(Finding::Kind::slow_consumer, fmt::format("{} bytes are unread", status.pending_bytes));
     }
     find_standby(status.standby, add);
@@ -195,15 +229,15 @@ std::string json_of(const SessionReport& session) {
     return fmt::format(
         R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
         R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
-        R"("history_lost":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
+        R"("history_lost":{},"store_damaged":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
         R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}},)"
         R"("drop_copy":{}}})",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
         status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
-        status.resending, status.awaits_resend, status.lost, status.store_failures, status.connections,
-        or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns),
-        engine::name(status.last_closed), json_of(status.standby),
+        status.resending, status.awaits_resend, status.lost, status.store_damaged, status.store_failures,
+        status.connections, or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns),
+        or_null(status.last_sent_utc_ns), engine::name(status.last_closed), json_of(status.standby),
         session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
         latency.count, latency.p50, latency.p90, latency.p99, latency.max, json_of(session.drop_copy));
 }
@@ -228,9 +262,10 @@ std::string json_of(const Finding& finding) {
 
 service::Severity severity_of(Finding::Kind kind) noexcept { return words_of(kind).severity; }
 
-std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
-                                    std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas) {
+std::vector<Finding> Findings::update(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
+                                      std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas) {
     auto found = findings_of(replicas);
+    found.insert(found.end(), lasting_.begin(), lasting_.end());
     for (const auto& session : sessions) find_in(session, found);
     if (raw_log.pieces != 0 || raw_log.bytes != 0) {
         found.push_back(
@@ -241,6 +276,7 @@ std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, 
     std::map<std::string, std::int64_t> since;
     const std::lock_guard guard{lock_};
     for (auto& finding : found) {
+        if (finding.since_utc_ns != 0) continue;  // the session knows its start
         const auto key = fmt::format("{} {}", static_cast<int>(finding.kind), finding.of);
         const auto known = since_.find(key);
         finding.since_utc_ns = known != since_.end() ? known->second : utc_ns;
@@ -251,6 +287,22 @@ std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, 
         return std::tuple{-static_cast<int>(severity_of(finding.kind)), finding.since_utc_ns};
     });
     return found;
+}
+
+std::string findings_metric(const std::vector<Finding>& findings) {
+    std::set<std::string> series;
+    for (const auto& finding : findings) {
+        const auto& words = words_of(finding.kind);
+        series.insert(metrics::labels_text({{"of", finding.of},
+                                            {"severity", std::string{name(words.severity)}},
+                                            {"stage", std::string{words.stage}}}));
+    }
+    constexpr std::string_view kName = "millpond_fix_finding";
+    std::string page;
+    metrics::append_head(page, kName, "1 while a finding of /api/health is active; inactive findings have no series.",
+                         "gauge");
+    for (const auto& labels : series) metrics::append_sample(page, kName, {}, labels, {}, 1);
+    return page;
 }
 
 bool is_good(const std::vector<Finding>& findings) {

@@ -57,11 +57,11 @@ public:
             if (tag == fix::tag::kBodyLength || tag == fix::tag::kCheckSum) {
                 left_ = left_.subspan(1);
             } else if (const auto* in_header = find(tag, &fix::Dictionary::header)) {
-                take_field(in_header, header);
+                add_field(in_header, header);
             } else if (const auto* in_trailer = find(tag, &fix::Dictionary::trailer)) {
-                take_field(in_trailer, trailer);
+                add_field(in_trailer, trailer);
             } else {
-                take_field(body != nullptr ? body->find(tag) : nullptr, content);
+                add_field(body != nullptr ? body->find(tag) : nullptr, content);
             }
         }
         return R"({"Header":)" + header.text() + R"(,"Body":)" + content.text() + R"(,"Trailer":)" + trailer.text() +
@@ -88,18 +88,18 @@ private:
         return nullptr;
     }
 
-    /// The field in front, with the instances of its group.
-    void take_field(const Member* member, Object& into) {
+    /// Adds the next field, with the instances of its group.
+    void add_field(const Member* member, Object& into) {
         const auto field = left_.front();
         left_ = left_.subspan(1);
         const auto known = names_->field_name(field.tag);
         std::string name{known.empty() ? message_->tag_text(field) : known};
         const bool is_group = member != nullptr && member->group != nullptr;
-        into.add(std::move(name), is_group ? take_group(*member->group) : core::json_string(message_->value(field)));
+        into.add(std::move(name), is_group ? group_json(*member->group) : core::json_string(message_->value(field)));
     }
 
     /// An instance ends before a field that it already has, or that is not part of the group.
-    std::string take_group(const fix::FieldSet& group) {
+    std::string group_json(const fix::FieldSet& group) {
         std::vector<std::string> instances;
         while (!left_.empty() && group.has(left_.front().tag)) {
             Object instance;
@@ -109,7 +109,7 @@ private:
                 const auto* member = group.find(tag);
                 if (member == nullptr || std::ranges::find(had, tag) != had.end()) break;
                 had.push_back(tag);
-                take_field(member, instance);
+                add_field(member, instance);
             }
             instances.push_back(instance.text());
         }

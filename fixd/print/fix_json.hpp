@@ -14,7 +14,7 @@ struct JsonNames {
     const fix::Dictionary* session;      ///< Header, trailer and session messages.
     const fix::Dictionary* application;  ///< Null if there is none.
     std::function<std::string_view(fix::Tag)>
-        field_name{};  ///< Empty for an unknown field, which is then called by its tag.
+        field_name{};  ///< Returns an empty string for an unknown field: its tag is the name.
 };
 
 /// A message in the JSON encoding of FIX: `{"Header":{...},"Body":{...},"Trailer":{...}}` on one line. Every value is a

@@ -3,16 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
-#include <stdexcept>
-#include <system_error>
 #include <vector>
 
-#include <millpond/fix/dictionary_xml.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/version.hpp>
 
@@ -22,7 +15,7 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kLeastFieldBytes = 3;
+constexpr std::size_t kMinFieldBytes = 3;
 
 /// Nesting depth in repeating groups, field by field.
 class GroupDepth {
@@ -64,7 +57,7 @@ bool is_of_version(const fix::Dictionary& dictionary, std::string_view version) 
     return known == version || (version == name(fix::ApplicationVersion::latest) && known.starts_with(version));
 }
 
-/// The versions that dictionaries are of.
+/// Version names of dictionaries.
 std::vector<fix::ApplicationDictionary> versions_of(const std::vector<const fix::Dictionary*>& dictionaries) {
     std::vector<fix::ApplicationDictionary> versions;
     for (auto version = fix::ApplicationVersion::fix40; version <= fix::ApplicationVersion::latest;
@@ -85,21 +78,6 @@ std::string shown(std::string_view bytes) {
         text += byte == '\x01' ? '|' : is_control ? '?' : byte;
     }
     return text;
-}
-
-fix::Dictionary read_dictionary_file(const std::string& path) {
-    std::ifstream file{path};
-    const int failed = file ? 0 : errno;
-    std::error_code none;
-    if (failed != 0 || std::filesystem::is_directory(path, none)) {
-        throw std::system_error(failed != 0 ? failed : EISDIR, std::generic_category(), "cannot read " + path);
-    }
-    const std::string xml{std::istreambuf_iterator<char>{file}, {}};
-    try {
-        return fix::read_dictionary(xml);
-    } catch (const fix::DictionaryError& error) {
-        throw std::runtime_error(path + ": " + error.what());
-    }
 }
 
 fix::DataFields FixPrinter::data_fields_of(const std::vector<const fix::Dictionary*>& dictionaries) {
@@ -137,7 +115,7 @@ std::optional<fix::Message> FixPrinter::parse_whole(std::string_view bytes) {
     const auto frame = fix::next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
     auto error = fix::FrameError::incomplete;
     if (frame) {
-        spill_.resize(bytes.size() / kLeastFieldBytes + 1);
+        spill_.resize(bytes.size() / kMinFieldBytes + 1);
         const auto message = parser_.parse(*frame, spill_);
         if (message) return *message;
         error = message.error();
@@ -159,13 +137,13 @@ std::string FixPrinter::text(std::string_view bytes, const fix::Dictionary* dict
     return text_of(bytes, message);
 }
 
-/// Of an application message under FIXT 1.1, if a dictionary of it is known.
+/// The version of an application message over FIXT 1.1, if it has a dictionary.
 std::optional<fix::ApplicationVersion> FixPrinter::version_of(const fix::Message& message) {
-    constexpr std::size_t kMostSenders = 4'096;
+    constexpr std::size_t kMaxSenders = 4'096;
     const auto ids = fmt::format("{}\x01{}", message.text(fix::tag::kSenderCompId).value_or(""),
                                  message.text(fix::tag::kTargetCompId).value_or(""));
     auto known = senders_.find(ids);
-    if (message.msg_type() == "A" && (known != senders_.end() || senders_.size() < kMostSenders)) {
+    if (message.msg_type() == "A" && (known != senders_.end() || senders_.size() < kMaxSenders)) {
         const auto versions = versions_of(dictionaries_);
         if (versions.empty()) return std::nullopt;
         known =
@@ -254,7 +232,7 @@ std::string FixPrinter::one_line(const fix::Message& message) {
                             name.empty() ? message.msg_type() : name);
     for (const auto& field : message.fields()) {
         switch (field.tag) {
-            // Fields that every line would repeat.
+            // Left out: fields that every line would repeat.
             case fix::tag::kBeginString:
             case fix::tag::kBodyLength:
             case fix::tag::kMsgType:

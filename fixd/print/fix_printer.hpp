@@ -15,18 +15,18 @@
 
 namespace millpond::fixd {
 
-/// Writes FIX messages for people: a line each, or a line each field with its name and what its value means; the fields
-/// of repeating groups are indented. Or for programs: an object of JSON on a line each.
+/// Formats FIX messages: one line per message, one line per field with its name and the meaning of its value, the
+/// fields of repeating groups indented, or one JSON object per line.
 class FixPrinter {
 public:
     enum class Form : std::uint8_t { one_line, fields, json };
 
-    /// dictionary: null for what is built in; else outlives this.
+    /// dictionary: outlives this; null: the built-in names.
     FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
         : FixPrinter(form, dictionary == nullptr ? std::vector<const fix::Dictionary*>{} : std::vector{dictionary},
                      std::move(secrets)) {}
-    /// One dictionary for each version. A message is read with that of its ApplVerID(1128), else of what the Logon of
-    /// its sender says, else of its BeginString, else with the first.
+    /// dictionaries: one for each version. Chosen by the message's ApplVerID(1128), else by its sender's Logon, else by
+    /// BeginString, else the first.
     FixPrinter(Form form, std::vector<const fix::Dictionary*> dictionaries, fix::SecretTags secrets = {})
         : form_(form),
           dictionaries_(std::move(dictionaries)),
@@ -36,20 +36,20 @@ public:
         secrets_.add(fix::SecretTags{{}, data_fields_of(dictionaries_)});
     }
 
-    /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
-    /// message is shown field by field up to the error, which is shown first.
+    /// The message in `bytes` as text with a line end; secrets are hidden and marked. If the bytes are not a whole
+    /// message, the error comes first, then the fields before it.
     [[nodiscard]] std::string text(std::string_view bytes);
-    /// The same with this dictionary.
+    /// Likewise, with this dictionary.
     [[nodiscard]] std::string text(std::string_view bytes, const fix::Dictionary* dictionary);
 
-    /// As `text` reads it; nothing where the bytes are no message. One whose CheckSum is that of values which are
-    /// hidden in the bytes is a message.
+    /// Parses a message as `text` does; nullopt if the bytes are not one. A CheckSum of the original values is accepted
+    /// if values in the bytes are hidden.
     [[nodiscard]] std::optional<fix::Message> parse(std::string_view bytes);
-    /// Whether the newest message that was parsed has hidden values, so that its bytes are not those of the wire.
+    /// Whether the message parsed last has hidden values, so that its bytes differ from those on the wire.
     [[nodiscard]] bool was_masked() const noexcept { return masked_; }
     /// Whether `text` would hide a value of these bytes.
     [[nodiscard]] bool has_secrets(std::string_view bytes) const;
-    /// Why the newest bytes were no message.
+    /// Why the bytes parsed last were not a message.
     [[nodiscard]] const std::string& fault() const noexcept { return fault_; }
 
 private:
@@ -68,7 +68,7 @@ private:
     Form form_;
     std::vector<const fix::Dictionary*> dictionaries_;
     const fix::Dictionary* dictionary_{nullptr};               // of the message that is printed
-    std::map<std::string, fix::ApplicationVersions> senders_;  // what their Logons say, by both CompIDs
+    std::map<std::string, fix::ApplicationVersions> senders_;  // versions in their Logons, by both CompIDs
     std::map<fix::Version, fix::Dictionary> built_in_;
     fix::Parser parser_;
     std::vector<fix::Field> spill_;
@@ -78,10 +78,7 @@ private:
     std::string repaired_;  // a masked message with the CheckSum of its bytes
 };
 
-/// Reads a dictionary in QuickFIX's format. Throws std::runtime_error that names the file.
-[[nodiscard]] fix::Dictionary read_dictionary_file(const std::string& path);
-
-/// Bytes for a terminal: the delimiter as '|', other control characters as '?'.
+/// Makes bytes printable: the delimiter as '|', other control characters as '?'.
 [[nodiscard]] std::string shown(std::string_view bytes);
 
 }  // namespace millpond::fixd

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "fixd/engine_config.hpp"
 #include "fixd/quickfix/quickfix_settings.hpp"
 #include "fixd/quickfix/session_import.hpp"
 #include "fixd/quickfix/toml_lines.hpp"
-#include "service/settings/value.hpp"
+#include "fixd/settings/engine_config.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -24,29 +24,40 @@ using quickfix::Entry;
 using quickfix::Section;
 using quickfix::toml_text;
 using quickfix::TomlLines;
-using settings::ConfigError;
+using service::ConfigError;
 
-/// What makes it another session than others here.
+bool is_initiator(const Section& section) {
+    const auto* type = section.find("ConnectionType");
+    return type != nullptr && quickfix::same_key(type->value, "initiator");
+}
+
+/// The identity of a session, to find duplicates.
 std::string ids_of(const Section& section) {
     std::string ids;
-    for (const auto* const key : {"BeginString", "SenderCompID", "TargetCompID"}) {
+    const auto add = [&](std::string_view key) {
         const auto* entry = section.find(key);
         ids += (entry == nullptr ? "" : entry->value) + '\x01';
+    };
+    for (const auto* const key : {"BeginString", "SenderCompID", "TargetCompID", "SenderSubID", "SenderLocationID",
+                                  "TargetSubID", "TargetLocationID"}) {
+        add(key);
     }
+    if (is_initiator(section)) add("SessionQualifier");
     return ids;
 }
 
-/// Leaves out a session with a qualifier, when that of line `before` has the same ids. False: it has no qualifier.
+/// Leaves out an acceptor's session with a qualifier if the one of line `before` has the same ids. Returns false if it
+/// has no qualifier.
 bool leave_out_for(std::size_t before, const Section& section, std::vector<LeftOut>& left_out) {
-    if (section.find("SessionQualifier") == nullptr) return false;
+    if (section.find("SessionQualifier") == nullptr || is_initiator(section)) return false;
     left_out.push_back({section.line(), "[SESSION]",
-                        fmt::format("sessions have no qualifier, and that of line {} has the same ids: give "
-                                    "one of them another CompID, or run it in another engine",
+                        fmt::format("a Logon has no qualifier, and the session of line {} has the same ids: give one "
+                                    "of them another CompID or SubID, or run it in another engine",
                                     before)});
     return true;
 }
 
-/// As a comment of TOML: without control characters.
+/// Text for a TOML comment, without control characters.
 std::string comment_text(std::string_view text) {
     std::string out{text};
     std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
@@ -73,7 +84,7 @@ void check(const TomlLines& lines, const std::vector<Section>& sections, std::st
         complete(config);
     } catch (const ConfigError& error) {
         const std::string_view what{error.what()};
-        // Of two with the same ids, the second one is too many.
+        // The second of two sessions with the same ids is refused.
         for (const auto& section : sections | std::views::reverse) {
             const auto ids = fmt::format("[[session]] '{}' to '{}'", section.find("SenderCompID")->value,
                                          section.find("TargetCompID")->value);
@@ -90,7 +101,7 @@ QuickfixImport import_quickfix(std::string_view text, std::string_view name) {
     if (sections.empty()) throw ConfigError(fmt::format("{}: there is no [SESSION]", name));
     QuickfixImport result;
     std::vector<quickfix::Acceptor> acceptors;
-    std::map<std::string, std::size_t> lines_of_ids;  // of the first session that has them
+    std::map<std::string, std::size_t> lines_of_ids;  // line of the first session with these ids
     TomlLines sessions;
     const Entry* first_log = nullptr;
     std::set<std::size_t> other_logs;

@@ -21,7 +21,7 @@ struct QuickfixImport {
 };
 
 /// text: a settings file of QuickFIX or QuickFIX/J, with [DEFAULT] and [SESSION]; name: the file's, for messages. The
-/// result is accepted by read_engine_toml and complete. Throws settings::ConfigError with file and line.
+/// result is accepted by read_engine_toml and complete. Throws service::ConfigError with file and line.
 /// Source: the settings that QuickFIX (quickfixengine.org, "Configuring QuickFIX") and QuickFIX/J document.
 [[nodiscard]] QuickfixImport import_quickfix(std::string_view text, std::string_view name);
 

@@ -14,7 +14,6 @@ enum class Kind : std::uint8_t {
     number,
     yes_no,
     no_yes,  ///< Y is false.
-    header,  ///< A field of [session.header]; the key is its tag.
 };
 
 /// A setting that becomes one key with the same meaning.
@@ -22,19 +21,15 @@ struct PlainKey {
     std::string_view quickfix;
     std::string_view ours;
     Kind kind;
-    std::uint64_t least{0};  ///< Of a number.
-    std::uint64_t most{0};
+    std::uint64_t min{0};  ///< Range of a number.
+    std::uint64_t max{0};
 };
 
 inline constexpr std::uint64_t kHourSeconds = 3'600;
 inline constexpr std::uint64_t kDaySeconds = 24 * kHourSeconds;
-inline constexpr std::uint64_t kMostResent = 1'000'000;
+inline constexpr std::uint64_t kMaxResendChunk = 1'000'000;
 
 inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
-    {"SenderSubID", "50", Kind::header},
-    {"TargetSubID", "57", Kind::header},
-    {"SenderLocationID", "142", Kind::header},
-    {"TargetLocationID", "143", Kind::header},
     {"SocketLocalHost", "local_address", Kind::address},
     {"SocketConnectSourceHost", "local_address", Kind::address},
     {"ProxyUser", "proxy_username", Kind::text},
@@ -51,22 +46,29 @@ inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
     {"EnableLastMsgSeqNumProcessed", "send_last_processed", Kind::yes_no},
     {"EnableNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
     {"SendNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
-    {"MaxMessagesInResendRequest", "resend_chunk", Kind::number, 0, kMostResent},
-    {"ResendRequestChunkSize", "resend_chunk", Kind::number, 0, kMostResent},
+    {"MaxMessagesInResendRequest", "resend_chunk", Kind::number, 0, kMaxResendChunk},
+    {"ResendRequestChunkSize", "resend_chunk", Kind::number, 0, kMaxResendChunk},
     {"ValidateFieldsHaveValues", "fields_have_values", Kind::yes_no},
     {"ValidateUserDefinedFields", "user_fields_are_known", Kind::yes_no},
     {"ValidateFieldsOutOfOrder", "fields_are_in_order", Kind::yes_no},
     {"ValidateUnorderedGroupFields", "members_are_in_order", Kind::yes_no},
     {"AllowUnknownMsgFields", "message_fields_are_known", Kind::no_yes},
+    {"AllowUnknownEnumValues", "values_are_known", Kind::no_yes},
+    {"RequiresOrigSendingTime", "requires_orig_sending_time", Kind::yes_no},
 });
 
-/// What only initiators read; sessions of acceptors may inherit it.
+/// Settings that only a session with TLS has: QuickFIX's own SSL classes read them without a switch.
+inline constexpr auto kOfTls = std::to_array<std::string_view>(
+    {"CertificationAuthoritiesFile", "CertificationAuthoritiesDirectory", "CertificateRevocationListFile",
+     "CertificateRevocationListDirectory", "SSLProtocol", "SSLCipherSuite"});
+
+/// Settings that only initiators read; sessions of acceptors may inherit them.
 inline constexpr auto kOfInitiators = std::to_array<std::string_view>(
     {"ReconnectInterval", "SocketConnectHost", "SocketConnectPort", "SocketConnectSourceHost",
      "SocketConnectSourcePort", "SocketLocalHost", "SocketLocalPort", "ProxyType", "ProxyHost", "ProxyPort",
      "ProxyUser", "ProxyPassword", "ProxyVersion", "ProxyDomain", "ProxyWorkstation", "ClientCertificateFile",
      "ClientCertificateKeyFile"});
-/// What only acceptors read; sessions of initiators may inherit it.
+/// Settings that only acceptors read; sessions of initiators may inherit them.
 inline constexpr auto kOfAcceptors = std::to_array<std::string_view>(
     {"SocketAcceptPort", "SocketAcceptAddress", "SocketAcceptHost", "AllowedRemoteAddresses", "ServerCertificateFile",
      "ServerCertificateKeyFile", "CertificateVerifyLevel", "NeedClientAuth"});
@@ -107,7 +109,10 @@ inline constexpr std::string_view kScreen =
 inline constexpr std::string_view kLogonTime = "a session logs on and out at `start` and `end`";
 inline constexpr std::string_view kSilence = "fixed fractions of the heartbeat interval are used";
 inline constexpr std::string_view kRawLog = "raw_log holds every message with its time";
-inline constexpr std::string_view kProtocols = "TLS 1.2 and later with OpenSSL's ciphers are used";
+inline constexpr std::string_view kProtocols =
+    "not converted: TLS 1.2 and 1.3 are always offered, earlier versions never";
+inline constexpr std::string_view kCiphers =
+    "not converted: TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Poly1305, is always used";
 
 inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"SocketNodelay", "Y", "TCP_NODELAY is always on"},
@@ -141,12 +146,12 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
      "not known as a key of QuickFIX, QuickFIX/J or QuickFIX/n: `millpond fix sessions set-seq` or reset sets "
      "numbers"},
     {"IgnorePossDupResendRequests", "N", "such requests are answered"},
-    {"RequiresOrigSendingTime", "Y", "OrigSendingTime is always required of PossDup messages"},
+    {"AllowPosDup", "N", "the engine sets PossDupFlag and OrigSendingTime itself"},
     {"RejectMessageOnUnhandledException", "N", "callbacks do not throw"},
     {"AcceptorTemplate", "Y", "a session whose target is * is a template"},
     {"DynamicSession", "Y", "a session whose target is * is a template"},
     {"UseLocalTime", "N", "times are in `timezone`: set the machine's zone"},
-    {"SessionQualifier", "", "sessions have no qualifier: two sessions need different CompIDs or versions"},
+    {"SessionQualifier", "", "an acceptor finds the session by the ids of the Logon, which has no qualifier"},
     {"LogonTag", "", "use [session.logon]"},
     {"Username", "", "your own code reads it: use username, or 553 in [session.logon]"},
     {"Password", "", "your own code reads it: use password_file, password_env, or 554 in [session.logon]"},
@@ -155,9 +160,10 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"ProxyDomain", "", "NTLM is not supported"},
     {"SocketLocalPort", "", "the kernel chooses the local port"},
     {"SocketConnectSourcePort", "", "the kernel chooses the local port"},
-    {"MaxScheduledWriteRequests", "", "pending_bytes and stall_seconds limit what a slow counterparty leaves unread"},
+    {"MaxScheduledWriteRequests", "",
+     "pending_bytes limits what a slow counterparty leaves unread, and one that reads nothing for 30 s is closed"},
     {"SocketSynchronousWrites", "", "writes never block; pending_bytes limits unsent data"},
-    {"SocketSynchronousWriteTimeout", "", "writes never block; stall_seconds limits how long data waits"},
+    {"SocketSynchronousWriteTimeout", "", "writes never block; a counterparty that reads nothing for 30 s is closed"},
     {"SocketSendBufferSize", "", "the kernel's default size is used"},
     {"SocketReceiveBufferSize", "", "the kernel's default size is used"},
     {"SocketKeepAlive", "", "heartbeats detect dead connections"},
@@ -174,7 +180,6 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"TrustStoreType", "", kJavaStore},
     {"KeyManagerFactoryAlgorithm", "", kJavaStore},
     {"TrustManagerFactoryAlgorithm", "", kJavaStore},
-    {"SSLEnable", "N", "set tls = true, or tls_certificate and tls_key of the [[acceptor]]"},
     {"SSLCertificate", "", "convert it to PEM files (openssl pkcs12) for tls_certificate and tls_key"},
     {"SSLCertificatePassword", "", "convert the certificate to PEM files (openssl pkcs12) without a password"},
     {"SSLCACertificate", "", "use tls_authorities, a PEM file"},
@@ -187,9 +192,10 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
      "the name in the certificate is always verified, unless tls_verify is false"},
     {"NeedClientAuth", "", "tls_verify of the [[acceptor]] asks for client certificates"},
     {"EnabledProtocols", "", kProtocols},
-    {"CipherSuites", "", kProtocols},
+    {"CipherSuites", "", kCiphers},
     {"SSLProtocol", "", kProtocols},
-    {"SSLCipherSuite", "", kProtocols},
+    {"SSLProtocols", "", kProtocols},
+    {"SSLCipherSuite", "", kCiphers},
     {"CertificationAuthoritiesDirectory", "", "tls_authorities is one file with all authorities"},
     {"CertificateRevocationListFile", "", "certificates are not checked against revocation lists"},
     {"CertificateRevocationListDirectory", "", "certificates are not checked against revocation lists"},

@@ -1,6 +1,5 @@
 #include "fixd/quickfix/quickfix_schedule.hpp"
 
-#include <date/tz.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+
+#include "service/time_zone.hpp"
 
 namespace millpond::fixd::quickfix {
 namespace {
@@ -38,9 +39,7 @@ std::string zone_of(const SectionReader& reader, const Entry& entry, std::string
     std::string zone = of_offset(name);
     if (zone.empty()) zone = name;
     if (zone == "GMT" || zone == "Etc/UTC" || zone == "Z") zone = kUtc;
-    try {
-        date::locate_zone(zone);
-    } catch (const std::runtime_error&) {
+    if (!service::is_time_zone(zone)) {
         reader.fail(entry.line, fmt::format("{}: '{}' is not in the time zone database", entry.key, name));
     }
     return zone;
@@ -78,9 +77,9 @@ std::string day_of(const SectionReader& reader, const Entry& entry, std::string_
 }
 
 TomlLines times_of(SectionReader& reader) {
-    const auto* start = reader.take("StartTime");
-    const auto* end = reader.take("EndTime");
-    const auto* zone = reader.take("TimeZone");
+    const auto* start = reader.consume("StartTime");
+    const auto* end = reader.consume("EndTime");
+    const auto* zone = reader.consume("TimeZone");
     const auto default_zone = zone == nullptr ? std::string{kUtc} : zone_of(reader, *zone, zone->value);
     if (start == nullptr && end == nullptr) return {};
     if (start == nullptr || end == nullptr) {
@@ -105,7 +104,7 @@ TomlLines times_of(SectionReader& reader) {
 }  // namespace
 
 TomlLines schedule_of(SectionReader& reader) {
-    if (const auto* never_ends = reader.take("NonStopSession"); never_ends != nullptr && reader.yes(*never_ends)) {
+    if (const auto* never_ends = reader.consume("NonStopSession"); never_ends != nullptr && reader.yes(*never_ends)) {
         for (const auto* const key : {"StartTime", "EndTime", "StartDay", "EndDay", "Weekdays", "TimeZone"}) {
             reader.skip(key);
         }
@@ -113,10 +112,10 @@ TomlLines schedule_of(SectionReader& reader) {
     }
     auto lines = times_of(reader);
     for (const auto& [theirs, ours] : {std::pair{"StartDay", "start_day"}, {"EndDay", "end_day"}}) {
-        if (const auto* day = reader.take(theirs))
+        if (const auto* day = reader.consume(theirs))
             lines.add(day->line, ours, toml_text(day_of(reader, *day, day->value)));
     }
-    if (const auto* days = reader.take("Weekdays")) {
+    if (const auto* days = reader.consume("Weekdays")) {
         std::string list;
         for (const auto& day : split(days->value, ',')) list += (list.empty() ? "" : "+") + day_of(reader, *days, day);
         lines.add(days->line, "days", toml_text(list));

@@ -11,12 +11,12 @@
 
 #include <millpond/core/json_string.hpp>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::fixd::quickfix {
 namespace {
 
-using settings::ConfigError;
+using service::ConfigError;
 
 std::string_view trimmed(std::string_view text) noexcept {
     constexpr std::string_view kSpace = " \t\r";
@@ -46,7 +46,7 @@ struct Lines {
     }
 };
 
-/// The session's own settings, and the defaults that it does not replace.
+/// The session's own settings, and the defaults that it does not override.
 Section merged(std::size_t line, const Lines& defaults, Lines own) {
     for (const auto& entry : defaults.entries) {
         if (find_in(own.entries, entry.key) == nullptr) own.entries.push_back(entry);
@@ -54,6 +54,14 @@ Section merged(std::size_t line, const Lines& defaults, Lines own) {
     own.repeated.insert(own.repeated.end(), defaults.repeated.begin(), defaults.repeated.end());
     std::ranges::stable_sort(own.entries, {}, &Entry::line);
     return {line, std::move(own.entries), std::move(own.repeated)};
+}
+
+/// "[DEFAULT]" of "[DEFAULT]  # comment"; empty if the line begins no section.
+std::string_view section_of(std::string_view line) noexcept {
+    const auto end = line.starts_with('[') ? line.find(']') : std::string_view::npos;
+    if (end == std::string_view::npos) return {};
+    const auto rest = trimmed(line.substr(end + 1));
+    return rest.empty() || rest.front() == '#' ? line.substr(0, end + 1) : std::string_view{};
 }
 
 bool is_utf8(std::string_view text) noexcept {
@@ -109,9 +117,10 @@ std::vector<Section> read_settings(std::string_view text, std::string_view name)
         };
         if (line.empty() || line.front() == '#') continue;
         if (!is_utf8(line)) fail("expected UTF-8, as TOML has no other characters: convert the line (iconv -t UTF-8)");
-        if (same_key(line, "[DEFAULT]")) {
+        const auto section = section_of(line);
+        if (same_key(section, "[DEFAULT]")) {
             current = &defaults;
-        } else if (same_key(line, "[SESSION]")) {
+        } else if (same_key(section, "[SESSION]")) {
             current = &sessions.emplace_back(number, Lines{}).second;
         } else if (line.front() == '[') {
             fail(fmt::format("expected [DEFAULT] or [SESSION], found '{}'", line));

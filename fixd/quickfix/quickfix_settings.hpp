@@ -17,7 +17,7 @@ struct Entry {
     std::string value{};
 };
 
-/// One [SESSION] with the defaults that it does not replace.
+/// A [SESSION] with the defaults that it does not override.
 class Section {
 public:
     Section(std::size_t line, std::vector<Entry> entries, std::vector<Entry> repeated)
@@ -25,9 +25,9 @@ public:
 
     [[nodiscard]] std::size_t line() const noexcept { return line_; }
     [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
-    /// Entries whose key is there again in the same section of the file; only its last entry counts.
+    /// Entries that a later entry with the same key in the same section overrides.
     [[nodiscard]] const std::vector<Entry>& repeated() const noexcept { return repeated_; }
-    /// Null if there is none of that name.
+    /// The entry of this key; null if there is none.
     [[nodiscard]] const Entry* find(std::string_view key) const noexcept;
 
 private:
@@ -36,15 +36,15 @@ private:
     std::vector<Entry> repeated_;
 };
 
-/// Compares as QuickFIX does with keys: without regard to case.
+/// Compares keys like QuickFIX, ignoring case.
 [[nodiscard]] bool same_key(std::string_view left, std::string_view right) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text) noexcept;
-/// Whether it is `name` and a number: SocketConnectHost1.
+/// Whether the key is `name` followed by a number: SocketConnectHost1.
 [[nodiscard]] bool is_numbered(std::string_view key, std::string_view name) noexcept;
 /// The parts between separators, without spaces around them.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
-/// The sessions of a file. Throws settings::ConfigError with file and line: text that is neither a section, a setting
+/// The sessions of a file. Throws service::ConfigError with file and line: text that is neither a section, a setting
 /// nor a comment, an unknown section, or a setting that is not UTF-8.
 [[nodiscard]] std::vector<Section> read_settings(std::string_view text, std::string_view name);
 

@@ -8,14 +8,14 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::fixd::quickfix {
 
-const Entry* SectionReader::take(std::string_view key) {
+const Entry* SectionReader::consume(std::string_view key) {
     const auto* entry = section_.find(key);
     if (entry == nullptr) return nullptr;
-    taken_.insert(entry);
+    consumed_.insert(entry);
     const auto begin = entry->value.find("${");
     const auto end = entry->value.find('}', begin);
     if (begin != std::string::npos && end != std::string::npos) {
@@ -26,13 +26,13 @@ const Entry* SectionReader::take(std::string_view key) {
 }
 
 const Entry& SectionReader::need(std::string_view key) {
-    const auto* entry = take(key);
+    const auto* entry = consume(key);
     if (entry == nullptr) fail(section_.line(), fmt::format("the session has no {}", key));
     return *entry;
 }
 
 void SectionReader::skip(std::string_view key) {
-    if (const auto* entry = section_.find(key)) taken_.insert(entry);
+    if (const auto* entry = section_.find(key)) consumed_.insert(entry);
 }
 
 void SectionReader::leave_out(const Entry& entry, std::string_view reason) {
@@ -49,10 +49,10 @@ std::uint64_t SectionReader::number(const Entry& entry) const {
     return *value;
 }
 
-std::uint64_t SectionReader::nearest(const Entry& entry, std::uint64_t least, std::uint64_t most) {
+std::uint64_t SectionReader::nearest(const Entry& entry, std::uint64_t min, std::uint64_t max) {
     const auto value = number(entry);
-    const auto result = std::clamp(value, least, most);
-    if (result != value) leave_out(entry, fmt::format("{} to {} is possible here, so {} is used", least, most, result));
+    const auto result = std::clamp(value, min, max);
+    if (result != value) leave_out(entry, fmt::format("{} to {} is possible here, so {} is used", min, max, result));
     return result;
 }
 
@@ -86,7 +86,7 @@ std::uint16_t SectionReader::port(const Entry& entry) const {
 }
 
 void SectionReader::fail(std::size_t line, std::string_view what) const {
-    throw settings::ConfigError(fmt::format("{}:{}: {}", file_, line, what));
+    throw service::ConfigError(fmt::format("{}:{}: {}", file_, line, what));
 }
 
 std::string host_and_port(std::string_view host, std::uint16_t port) {

@@ -19,20 +19,21 @@ public:
         : section_(section), file_(file), left_out_(left_out) {}
 
     [[nodiscard]] const Section& section() const noexcept { return section_; }
-    [[nodiscard]] bool is_taken(const Entry& entry) const { return taken_.contains(&entry); }
+    [[nodiscard]] bool is_consumed(const Entry& entry) const { return consumed_.contains(&entry); }
 
-    /// Null if there is none. It is not left out then. Throws for a value with a variable of QuickFIX/J.
-    const Entry* take(std::string_view key);
-    /// Throws ConfigError if there is none.
+    /// Consumes a setting, so that it is not listed as left out; null if there is none. Throws if its value has a
+    /// variable of QuickFIX/J.
+    const Entry* consume(std::string_view key);
+    /// Consumes a setting. Throws ConfigError if there is none.
     const Entry& need(std::string_view key);
-    /// For settings that do not matter.
+    /// Ignores a setting without a message.
     void skip(std::string_view key);
     /// Lists a setting, once for all sessions that inherit it.
     void leave_out(const Entry& entry, std::string_view reason);
 
     [[nodiscard]] std::uint64_t number(const Entry& entry) const;
-    /// The nearest number from least to most; another one than the file's is listed.
-    [[nodiscard]] std::uint64_t nearest(const Entry& entry, std::uint64_t least, std::uint64_t most);
+    /// The number, limited to min and max; lists the setting if it was out of range.
+    [[nodiscard]] std::uint64_t nearest(const Entry& entry, std::uint64_t min, std::uint64_t max);
     [[nodiscard]] bool yes(const Entry& entry) const;
     /// An address of this machine without a port: "10.0.0.1", "::1". The name localhost is 127.0.0.1.
     [[nodiscard]] std::string address(const Entry& entry) const;
@@ -45,7 +46,7 @@ private:
     const Section& section_;
     std::string_view file_;
     std::vector<LeftOut>& left_out_;
-    std::set<const Entry*> taken_;
+    std::set<const Entry*> consumed_;
 };
 
 /// A host and a port; IPv6 addresses are put into brackets.

@@ -13,14 +13,14 @@ namespace millpond::fixd::quickfix {
 
 /// An [[acceptor]] and the keys of its TLS.
 struct Acceptor {
-    std::size_t line;  ///< Of the settings file.
+    std::size_t line;  ///< In the settings file.
     std::string listen;
     std::string name;
     TomlLines tls{};
 };
 
 /// The tables of one [SESSION]. file: its name, for messages; acceptors: those that earlier sessions need, gets this
-/// one's; left_out: gets the settings without a counterpart. Throws settings::ConfigError with file and line.
+/// one's; left_out: gets the settings without a counterpart. Throws service::ConfigError with file and line.
 [[nodiscard]] TomlLines session_tables(const Section& section, std::string_view file, std::vector<Acceptor>& acceptors,
                                        std::vector<LeftOut>& left_out);
 

@@ -12,12 +12,12 @@ class TomlLines {
 public:
     /// A key and its value, which is TOML. source: the line of the settings file.
     void add(std::size_t source, std::string_view key, std::string_view value);
-    /// Whole lines that come from one.
+    /// Adds whole lines that come from one line of the settings file.
     void add_text(std::size_t source, std::string_view lines);
     void append(const TomlLines& lines);
 
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    /// Of a line, the first being 1; 0 if there is no such line.
+    /// The line of the settings file that a line, counted from 1, comes from; 0 if there is no such line.
     [[nodiscard]] std::size_t source_of(std::size_t line) const noexcept;
 
 private:
@@ -25,7 +25,7 @@ private:
     std::vector<std::size_t> sources_;
 };
 
-/// A string of TOML.
+/// Quotes text as a TOML string.
 [[nodiscard]] std::string toml_text(std::string_view text);
 
 }  // namespace millpond::fixd::quickfix

@@ -11,16 +11,16 @@
 
 namespace millpond::fixd {
 
-/// Which sessions an operator keeps out: a file with a name on each line, so that a restart forgets none.
+/// Sessions that an operator disabled, in a file with a name on each line, so that a restart keeps them disabled.
 ///
 /// Threads: any.
 class DisabledSessions {
 public:
-    /// file: empty: they are forgotten. Throws std::runtime_error: it cannot be read.
+    /// file: if empty, a restart enables all. Throws std::runtime_error if it cannot be read.
     DisabledSessions(std::string file, std::uint32_t file_mode, service::Log& log);
 
     [[nodiscard]] bool has(std::string_view session) const;
-    /// A file that cannot be written is an error in the log: the session is disabled all the same, until a restart.
+    /// Disables or enables a session. If the file cannot be written, logs an error; the change holds until a restart.
     void set(std::string_view session, bool disabled);
     [[nodiscard]] std::vector<std::string> names() const;
 
@@ -30,8 +30,8 @@ private:
     std::string file_;
     std::uint32_t file_mode_;
     service::Log* log_;
-    std::mutex file_lock_;     // `has` is asked on I/O threads, which do not wait for the disk
-    mutable std::mutex lock_;  // of the names; taken after the other
+    std::mutex file_lock_;     // held during writes; `has` on I/O threads must not wait for the disk
+    mutable std::mutex lock_;  // protects names_; locked after file_lock_
     std::set<std::string, std::less<>> names_;
 };
 

@@ -3,18 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/fix/value.hpp>
+
+#include "fixd/settings/session_values.hpp"
 
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kLongestDetail = 160;
+constexpr std::size_t kMaxDetailBytes = 160;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
+/// Orders, quotes and their changes, which resend_max_age_seconds applies to.
+constexpr std::string_view kAgingTypes[] = {"D", "E", "F", "G", "S", "i", "q", "s", "t", "u", "AB", "AC"};
 
 /// Text from a peer, made safe for the log.
 std::string printable(std::string_view text) {
-    std::string line{text.substr(0, kLongestDetail)};
+    std::string line{text.substr(0, kMaxDetailBytes)};
     for (auto& c : line) {
         if (c < ' ' || c > '~') c = '?';
     }
@@ -34,7 +41,28 @@ std::string line_of(const engine::Refusal& why) {
     return detail.empty() ? line : line + ": " + detail;
 }
 
-/// What to do if the numbers of both sides do not fit; otherwise empty.
+/// "message 2 (35=D) rejected: tag 44 '1e5': Incorrect data format for value"
+std::string line_of(const fix::RejectedMessage& rejected, const fix::SecretTags& secrets) {
+    using Kind = fix::RejectedMessage::Kind;
+    const auto type = rejected.msg_type.empty() ? std::string{} : fmt::format(" (35={})", printable(rejected.msg_type));
+    auto line = rejected.sequence == 0 ? fmt::format("message of unknown number{}", type)
+                                       : fmt::format("message {}{}", rejected.sequence, type);
+    line += rejected.kind == Kind::business  ? " rejected by the application"
+            : rejected.kind == Kind::session ? " rejected"
+                                             : " not read";
+    if (!rejected.tag_text.empty()) {
+        line += fmt::format(": tag {}", printable(rejected.tag_text));
+        const auto tag = tag_of(rejected.tag_text);
+        // A tag that is not a number may be a misspelled secret tag.
+        const bool is_secret = tag == fix::tag::kInvalid || secrets.hides(tag, rejected.in_logon);
+        if (!rejected.value.empty()) {
+            line += is_secret ? std::string{" (value hidden)"} : fmt::format(" '{}'", printable(rejected.value));
+        }
+    }
+    return line + ": " + printable(rejected.detail.empty() ? rejected.reason : rejected.detail);
+}
+
+/// Advice if the sequence numbers of both sides do not match; else empty.
 std::string advice_on(const engine::Refusal& why, const std::string& store) {
     if (why.detail.find("MsgSeqNum too low") == std::string_view::npos) return {};
     const auto* const cure =
@@ -55,11 +83,10 @@ void AcceptorLog::on_refused(const engine::Refusal& why) {
 void AcceptorLog::on_reclaimed(const std::string& session) {
     if (quiet_) return;
     log_->say(service::Severity::info, acceptor_ + ".reclaimed",
-              fmt::format("{}: removed to make room: it is disconnected", session));
+              fmt::format("{}: removed for a new session: it is disconnected", session));
 }
 
 bool SessionLog::may_log_on(engine::SessionLink& link, const fix::Message& logon) {
-    if (tap_ != nullptr) link.handle().set_tap(tap_);
     return inner_->may_log_on(link, logon);
 }
 
@@ -73,12 +100,12 @@ void SessionLog::note_error(engine::SessionLink& link, std::string text) {
 
 void SessionLog::on_logon(engine::SessionLink& link) {
     logged_on_[&link] = records_->of(link.handle().name());
-    say(service::Severity::info, link, "logged on", link.peer().to_string());
+    log(service::Severity::info, link, "logged on", link.peer().to_string());
     inner_->on_logon(link);
 }
 
 void SessionLog::on_logout(engine::SessionLink& link, std::string_view text) {
-    say(service::Severity::info, link, "logged out", printable(text));
+    log(service::Severity::info, link, "logged out", printable(text));
     inner_->on_logout(link, text);
 }
 
@@ -86,7 +113,7 @@ void SessionLog::on_refused(engine::SessionLink& link, const engine::Refusal& wh
     const auto& session = link.handle().name();
     auto cause = fmt::format("{}.not logged on.{}", session, name(why.reason));
     if (why.reason == engine::RefusalReason::unreachable) {
-        cause += "." + (why.peer.empty() ? std::string{why.detail} : why.peer.to_string());  // each host has its line
+        cause += "." + (why.peer.empty() ? std::string{why.detail} : why.peer.to_string());  // a line for each host
     } else {
         const std::lock_guard guard{lock_};
         refused_.insert(&link);
@@ -100,7 +127,7 @@ void SessionLog::on_refused(engine::SessionLink& link, const engine::Refusal& wh
 void SessionLog::on_closed(engine::SessionLink& link, engine::Closed reason) {
     const bool expected = reason == engine::Closed::logged_out || reason == engine::Closed::shut_down;
     if (!was_refused(link)) {
-        say(expected ? service::Severity::info : service::Severity::warning, link, "closed", name(reason));
+        log(expected ? service::Severity::info : service::Severity::warning, link, "closed", name(reason));
         if (!expected) note_error(link, fmt::format("closed: {}", name(reason)));
     }
     logged_on_.erase(&link);
@@ -119,10 +146,10 @@ fix::Verdict SessionLog::on_message(engine::SessionLink& link, const fix::Messag
 bool SessionLog::may_resend(engine::SessionLink& link, const fix::Message& message) {
     const auto now_ns = core::utc_nanos();
     if (!is_too_old(message, now_ns)) return inner_->may_resend(link, message);
-    // There may be thousands at once.
-    if (now_ns - said_ns_ > kSecondNs) {
-        said_ns_ = now_ns;
-        say(service::Severity::warning, link, "not resent",
+    // Logged once a second: there may be thousands at once.
+    if (now_ns - logged_ns_ > kSecondNs) {
+        logged_ns_ = now_ns;
+        log(service::Severity::warning, link, "not resent",
             fmt::format("message {} and others are older than {} s; the counterparty gets gap fills in their place",
                         message.text(fix::tag::kMsgSeqNum).value_or("?"), max_age_seconds_));
     }
@@ -131,27 +158,52 @@ bool SessionLog::may_resend(engine::SessionLink& link, const fix::Message& messa
 
 bool SessionLog::is_too_old(const fix::Message& message, std::int64_t now_ns) const {
     if (max_age_seconds_ == 0) return false;
-    const auto is_type = [&](const std::string& type) { return type == "*" || type == message.msg_type(); };
-    if (std::ranges::none_of(max_age_types_, is_type)) return false;
+    if (std::ranges::find(kAgingTypes, message.msg_type()) == std::end(kAgingTypes)) return false;
     const auto sent = message.utc_timestamp_ns(fix::tag::kSendingTime);
     return sent && now_ns - *sent > max_age_seconds_ * kSecondNs;
 }
 
 void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject) {
     const auto text = printable(reject.text(fix::tag::kText).value_or(""));
-    say(service::Severity::warning, link, "rejected by the peer", text);
+    log(service::Severity::warning, link, "rejected by the peer", text);
     note_error(link, "rejected by the peer: " + text);
     inner_->on_reject(link, reject);
+}
+
+void SessionLog::on_rejected(engine::SessionLink& link, const fix::RejectedMessage& rejected) {
+    const auto now_ns = core::utc_nanos();
+    const auto known = logged_on_.find(&link);
+    const auto record = known != logged_on_.end() ? known->second : records_->of(link.handle().name());
+    if (const auto others = record->count_rejection(rejected.reason, now_ns)) {
+        const auto& session = link.handle().name();
+        auto text = line_of(rejected, secrets_);
+        log_->say(service::Severity::warning, fmt::format("{}.rejected.{}", session, rejected.reason),
+                  fmt::format("{}: {}{}", session, text,
+                              *others == 0 ? "" : fmt::format(" ({} others before it have no line)", *others)));
+        record->set_error(text, now_ns);
+        record->set_newest(rejected.reason, std::move(text));
+    }
+    inner_->on_rejected(link, rejected);
+}
+
+void SessionLog::on_heartbeat_changed(engine::SessionLink& link, std::int64_t seconds) {
+    if (records_->of(link.handle().name())->set_heartbeat(seconds)) {
+        log(service::Severity::warning, link, "heartbeat",
+            fmt::format("the counterparty answers with HeartBtInt {}, which is used in place of {}", seconds,
+                        link.session().config().heartbeat_seconds));
+    }
+    inner_->on_heartbeat_changed(link, seconds);
 }
 
 void SessionLog::on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) {
     const auto& session = link.handle().name();
     const auto& all = link.session().counters();
-    // With totals, so that no loss is hidden when the rate limit suppresses a line.
+    // Totals show losses whose lines the rate limit suppressed.
     log_->say(service::Severity::warning, session + ".history lost",
-              fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store; the counterparty "
+              fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store{}; the counterparty "
                           "got {} in their place (since the start: {} messages, {} gap fills, {} ResendRequests)",
                           session, lost.first, lost.last, lost.messages,
+                          lost.damaged == 0 ? "" : fmt::format(" or damaged ({} of them)", lost.damaged),
                           lost.gap_fills == 1 ? "a gap fill" : fmt::format("{} gap fills", lost.gap_fills),
                           all.lost.read(), all.lost_fills.read(), all.lost_requests.read()));
     inner_->on_history_lost(link, lost);
@@ -162,7 +214,7 @@ bool SessionLog::was_refused(const engine::SessionLink& link) {
     return refused_.erase(&link) != 0;
 }
 
-void SessionLog::say(service::Severity severity, engine::SessionLink& link, std::string_view what,
+void SessionLog::log(service::Severity severity, engine::SessionLink& link, std::string_view what,
                      std::string_view detail) {
     if (quiet_ && severity == service::Severity::info) return;
     const auto& session = link.handle().name();

@@ -14,10 +14,11 @@
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/engine/application.hpp>
 #include <millpond/engine/sent_observer.hpp>
+#include <millpond/fix/secret_mask.hpp>
 
 #include "fixd/drop_copy/copy_routes.hpp"
 #include "fixd/sessions/session_records.hpp"
-#include "fixd/sessions/session_settings.hpp"
+#include "fixd/settings/session_settings.hpp"
 #include "service/log.hpp"
 
 namespace millpond::fixd {
@@ -38,25 +39,23 @@ private:
     bool quiet_;
 };
 
-/// Wraps an application: logs the events of its sessions, records their last error and latencies, and copies their
-/// messages to drop copies.
+/// Wraps an application: logs the events of its sessions, records their last errors and latencies, and passes messages
+/// to drop copies.
 class SessionLog final : public engine::Application, public engine::SentObserver {
 public:
-    /// quiet: log only errors of logons, logouts and closed connections. tap: null, or set for sessions that a template
-    /// creates.
-    /// records: outlives this.
-    SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, bool quiet, engine::WireTap* tap,
-               const SessionSettings& settings)
+    /// quiet: log only errors of logons, logouts and closed connections. records: outlives this. secrets: fields whose
+    /// values are not logged.
+    SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, bool quiet,
+               const SessionSettings& settings, fix::SecretTags secrets)
         : inner_(&inner),
           log_(&log),
           records_(&records),
           quiet_(quiet),
-          tap_(tap),
-          store_(is_in_memory(settings) ? std::string{} : settings.store),
+          store_(is_in_memory(settings) ? std::string{} : settings.store.file.string()),
           max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
-          max_age_types_(settings.resend_max_age_types) {}
+          secrets_(std::move(secrets)) {}
 
-    /// Sets where messages are copied to. On the I/O thread of the sessions, once they exist.
+    /// Sets the drop copies. On the I/O thread of the sessions, once they exist.
     void set_copies(std::vector<CopyRoutes::Route> routes, std::size_t producer) {
         copies_.set(std::move(routes), producer);
     }
@@ -73,12 +72,14 @@ public:
     fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override;
     bool may_resend(engine::SessionLink& link, const fix::Message& message) override;
     void on_reject(engine::SessionLink& link, const fix::Message& reject) override;
+    void on_rejected(engine::SessionLink& link, const fix::RejectedMessage& rejected) override;
+    void on_heartbeat_changed(engine::SessionLink& link, std::int64_t seconds) override;
     void on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) override;
 
 private:
     [[nodiscard]] bool is_too_old(const fix::Message& message, std::int64_t now_ns) const;
     [[nodiscard]] bool was_refused(const engine::SessionLink& link);
-    void say(service::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail);
+    void log(service::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail);
 
     void note_error(engine::SessionLink& link, std::string text);
 
@@ -87,14 +88,14 @@ private:
     service::Log* log_;
     SessionRecords* records_;
     bool quiet_;
-    engine::WireTap* tap_;
-    std::string store_;             // its file, or folder for a template; empty: in memory
-    std::int64_t max_age_seconds_;  // of a resent message; 0: any
-    std::vector<std::string> max_age_types_;
-    std::int64_t said_ns_{0};  // of the I/O thread: when messages that are too old were last logged
-    std::unordered_map<const engine::SessionLink*, std::shared_ptr<SessionRecord>> logged_on_;  // of the I/O thread
+    std::string store_;             // file, or folder of a template; empty: in memory
+    std::int64_t max_age_seconds_;  // of resent messages; 0: any
+    fix::SecretTags secrets_;
+    std::int64_t logged_ns_{0};  // when old messages were last logged; used on the I/O thread
+    std::unordered_map<const engine::SessionLink*, std::shared_ptr<SessionRecord>>
+        logged_on_;  // used on the I/O thread
     std::mutex lock_;
-    std::set<const engine::SessionLink*> refused_;  // on_closed follows
+    std::set<const engine::SessionLink*> refused_;  // until on_closed
 };
 
 }  // namespace millpond::fixd

@@ -5,6 +5,11 @@
 #include <vector>
 
 namespace millpond::fixd {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+}  // namespace
 
 LastLatencies::Percentiles LastLatencies::read() const {
     const auto added = count_.load(std::memory_order_acquire);  // sync "latency added": the store in add
@@ -14,6 +19,49 @@ LastLatencies::Percentiles LastLatencies::read() const {
     std::ranges::sort(sorted);
     const auto at = [&](std::size_t percent) { return sorted[(sorted.size() * percent - 1) / 100]; };
     return {.count = sorted.size(), .p50 = at(50), .p90 = at(90), .p99 = at(99), .max = sorted.back()};
+}
+
+std::optional<std::uint64_t> SessionRecord::count_rejection(std::string_view reason, std::int64_t utc_ns) {
+    const std::lock_guard guard{lock_};
+    std::erase_if(rejections_, [&](const Rejection& one) { return utc_ns - one.last_utc_ns >= kQuietNs; });
+    auto known = std::ranges::find(rejections_, reason, &Rejection::reason);
+    if (known == rejections_.end()) {
+        if (rejections_.size() == kMaxReasons) return 0;
+        known = rejections_.insert(known, {.reason = std::string{reason},
+                                           .newest = std::string{reason},
+                                           .first_utc_ns = utc_ns,
+                                           .second_began_ns = utc_ns});
+    }
+    known->last_utc_ns = utc_ns;
+    ++known->messages;
+    if (utc_ns - known->second_began_ns >= kSecondNs || utc_ns < known->second_began_ns) {
+        known->second_began_ns = utc_ns;
+        known->texts = 0;
+    }
+    if (known->texts == kMaxTextsPerSecond) {
+        ++known->without_text;
+        return std::nullopt;
+    }
+    ++known->texts;
+    return std::exchange(known->without_text, 0);
+}
+
+void SessionRecord::set_newest(std::string_view reason, std::string text) {
+    const std::lock_guard guard{lock_};
+    const auto known = std::ranges::find(rejections_, reason, &Rejection::reason);
+    if (known != rejections_.end()) known->newest = std::move(text);
+}
+
+std::vector<SessionRecord::Rejection> SessionRecord::rejections(std::int64_t utc_ns) const {
+    const std::lock_guard guard{lock_};
+    auto current = rejections_;
+    std::erase_if(current, [&](const Rejection& one) { return utc_ns - one.last_utc_ns >= kQuietNs; });
+    return current;
+}
+
+bool SessionRecord::set_heartbeat(std::int64_t seconds) {
+    const std::lock_guard guard{lock_};
+    return std::exchange(heartbeat_seconds_, seconds) != seconds;
 }
 
 void SessionRecord::set_error(std::string text, std::int64_t utc_ns) {

@@ -8,8 +8,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millpond::fixd {
 
@@ -40,7 +42,7 @@ private:
     std::array<std::atomic<std::int64_t>, kMessages> nanos_{};
 };
 
-/// The last error and the latencies of a session.
+/// The last error, the rejected messages and the latencies of a session.
 ///
 /// Threads: any; the latencies as LastLatencies says.
 class SessionRecord {
@@ -49,6 +51,31 @@ public:
         std::string text{};
         std::int64_t utc_ns{0};  ///< 0: there was none.
     };
+    /// Messages that we rejected for one reason.
+    struct Rejection {
+        std::string reason{};
+        std::string newest{};  ///< Log line of the newest.
+        std::uint64_t messages{0};
+        std::int64_t first_utc_ns{0};  ///< Since the last pause of kQuietNs.
+        std::int64_t last_utc_ns{0};
+        std::int64_t second_began_ns{0};  ///< Start of the second that `texts` counts.
+        std::uint64_t texts{0};
+        std::uint64_t without_text{0};  ///< Since the newest text.
+    };
+    /// Time after the newest rejection until its reason is no longer a finding.
+    static constexpr std::int64_t kQuietNs = 15LL * 60 * 1'000'000'000;
+    static constexpr std::size_t kMaxReasons = 64;
+    static constexpr std::uint64_t kMaxTextsPerSecond = 16;  ///< For each reason.
+
+    /// Counts a rejection. Returns the number of rejections without text since the last one with text, or nullopt if
+    /// the rate limit leaves out the text of this one.
+    [[nodiscard]] std::optional<std::uint64_t> count_rejection(std::string_view reason, std::int64_t utc_ns);
+    /// Sets the log line of the newest rejection with this reason, after count_rejection.
+    void set_newest(std::string_view reason, std::string text);
+    /// The reasons with a rejection in the last kQuietNs.
+    [[nodiscard]] std::vector<Rejection> rejections(std::int64_t utc_ns) const;
+    /// Sets the heartbeat interval that was logged. Returns false if it is unchanged.
+    [[nodiscard]] bool set_heartbeat(std::int64_t seconds);
     void set_error(std::string text, std::int64_t utc_ns);
     [[nodiscard]] Error error() const;
     [[nodiscard]] LastLatencies& latencies() noexcept { return latencies_; }
@@ -57,6 +84,8 @@ private:
     LastLatencies latencies_;
     mutable std::mutex lock_;
     Error error_;
+    std::vector<Rejection> rejections_;
+    std::int64_t heartbeat_seconds_{0};
 };
 
 /// The records of all sessions, by their names.

@@ -8,22 +8,24 @@
 #include <iterator>
 #include <utility>
 
+#include "service/config_error.hpp"
 #include "service/out_of_memory.hpp"
 
 namespace millpond::fixd {
 namespace {
 
 constexpr std::uint64_t kUsualMessageBytes = 256;
+constexpr std::uint64_t kMaxBeforeLogon = 64;
 
-/// Without a file a restart forgets everything, and a busy day is more than the memory holds.
-void say_what_is_kept(const SessionSettings& settings, service::Log& log) {
+/// Logs how much a store in memory holds: it may be less than a busy day, and a restart loses it.
+void log_memory_store(const SessionSettings& settings, service::Log& log) {
     if (!is_in_memory(settings)) return;
-    const auto bytes = settings.store_bytes.value_or(kDefaultStoreBytes);
+    const auto bytes = settings.memory_bytes;
     log.say(
-        service::Severity::info, fmt::format("{}->{}.memory", settings.sender, settings.target),
-        fmt::format("{}->{}: no store file: about the newest {} messages of {} bytes can be resent (store_bytes {}), "
+        service::Severity::info, fmt::format("{}.memory", session_name(settings)),
+        fmt::format("{}: no store file: about the newest {} messages of {} bytes can be resent ({} bytes of memory), "
                     "and none after a restart",
-                    settings.sender, settings.target, bytes / fix::StoreSegment::record_bytes(kUsualMessageBytes),
+                    session_name(settings), bytes / fix::StoreSegment::record_bytes(kUsualMessageBytes),
                     kUsualMessageBytes, bytes));
 }
 
@@ -44,49 +46,55 @@ SessionSet::~SessionSet() {
 }
 
 SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::size_t thread,
-                                         const std::shared_ptr<Dictionaries>& dictionaries) const {
+                                         const std::shared_ptr<Dictionaries>& dictionaries,
+                                         service::FileHashes& hashes) const {
+    // Hashed before they are read, so that the next reload notices a change in between.
     Prepared prepared{.settings = settings,
+                      .files = hashes.of(files_read(settings, *dictionaries)),
                       .thread = settings.thread.value_or(thread % options_.threads.size()),
                       .dictionaries = dictionaries,
                       .options = session_options(settings, *dictionaries),
                       .initiator = {},
-                      .takes_over = false};
+                      .replaces_dynamic = false};
     if (options_.disabled->has(session_name(settings))) prepared.options.enabled = false;
     check_files(settings, prepared.options);
-    if (is_template(settings) && !is_in_memory(settings) && !std::filesystem::is_directory(settings.store)) {
-        throw settings::ConfigError(fmt::format("[[session]] '{}' to '*': key 'store': expected a folder, found '{}'",
-                                                settings.sender, settings.store));
+    if (is_template(settings) && !is_in_memory(settings) && !std::filesystem::is_directory(settings.store.file)) {
+        throw service::ConfigError(fmt::format("{}: key 'store': expected a folder, found '{}'", described(settings),
+                                               settings.store.file.string()));
     }
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");
         const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;
-        prepared.options.guard =
-            options_.authenticator->guard_of(settings, has_new_password || !settings.message_fields_are_known);
+        prepared.options.guard = options_.authenticator->guard_of(
+            settings, has_new_password || !settings.config.validation.message_fields_are_known);
         return prepared;
     }
     prepared.initiator = initiator_options(settings);
     return prepared;
 }
 
-std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConfig& config) const {
+std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConfig& config,
+                                                              service::FileHashes& hashes) const {
     auto opened =
         std::make_unique<Opened>(Opened{.config = config,
                                         .log = std::make_unique<AcceptorLog>(config.name, *log_, options_.quiet),
                                         .acceptor = {},
                                         .registrations = {},
-                                        .tls_contents = contents_hash(config.tls)});
+                                        .files = hashes.of(files_read(config))});
     engine::AllowList allowed;
     for (const auto& range : config.allow) allowed.add(range);
-    engine::Acceptor::Options options{.address = config.listen.host(),
-                                      .port = config.listen.port(),
-                                      .max_connections = config.max_connections,
-                                      .max_before_logon = config.max_before_logon,
-                                      .max_before_logon_per_address = config.max_before_logon_per_address,
-                                      .first_message_timeout = std::chrono::seconds{config.first_message_seconds},
-                                      .allowed = allowed,
-                                      .observer = opened->log.get()};
-    if (!config.tls.certificate.empty()) options.tls = tls_options(config.tls);
-    opened->acceptor = std::make_unique<engine::Acceptor>(*options_.threads.front(), options);
+    engine::Acceptor::Options options{
+        .address = config.listen.host(),
+        .port = config.listen.port(),
+        .max_connections = config.max_connections,
+        .max_before_logon = std::max(kMaxBeforeLogon, config.max_before_logon_per_address),
+        .max_before_logon_per_address = config.max_before_logon_per_address,
+        .allowed = allowed,
+        .observer = opened->log.get()};
+    if (!config.tls.certificate.empty()) options.tls = config.tls;
+    opened->acceptor = service::named(fmt::format("[[acceptor]] '{}'", config.name), [&] {
+        return std::make_unique<engine::Acceptor>(*options_.threads.front(), options);
+    });
     opened->registrations = opened->acceptor->add_metrics(*options_.registry);
     return opened;
 }
@@ -94,37 +102,38 @@ std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConf
 void SessionSet::add(Prepared prepared) {
     if (wait_as_standby(prepared)) return;
     const auto& settings = prepared.settings;
-    const auto what =
-        fmt::format("session {} (store_bytes = {}, max_message_bytes = {}, held_bytes = {}, pending_bytes = {})",
-                    session_name(settings), settings.store_bytes.value_or(kDefaultStoreBytes),
-                    settings.max_message_bytes, settings.held_bytes, settings.pending_bytes);
+    const auto what = fmt::format("session {} (max_message_bytes = {}, pending_bytes = {})", session_name(settings),
+                                  settings.config.max_message_bytes, settings.limits.pending_bytes);
     service::need_memory(what, [&] { run(std::move(prepared)); });
 }
 
 void SessionSet::run(Prepared prepared) {
     const auto& settings = prepared.settings;
     auto placed = std::make_unique<Placed>(Placed{.settings = settings,
+                                                  .files = prepared.files,
                                                   .thread = prepared.thread,
                                                   .dictionaries = prepared.dictionaries,
                                                   .application = applications_(settings, prepared.options.application),
                                                   .log = {},
                                                   .acceptor = nullptr,
                                                   .session = {}});
-    // Those by template run on their acceptor's thread.
+    // Sessions created by a template run on their acceptor's thread.
     const bool by_template = is_template(settings);
     auto* const tap = options_.raw_logs.empty() ? nullptr : options_.raw_logs[by_template ? 0 : placed->thread].get();
-    if (tap != nullptr) tap->hide_too(secrets_of(settings, prepared.options));
+    auto secrets = secrets_of(settings, prepared.options);
+    if (tap != nullptr) tap->hide_too(secrets);
+    secrets.add(fix::SecretTags{options_.mask_tags});
     auto* const io = options_.threads[placed->thread].get();
-    placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet,
-                                               by_template ? tap : nullptr, settings);
+    placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet, settings,
+                                               std::move(secrets));
     placed->log->set_copies(drop_copies_.routes_of(session_name(settings)), producer_of(*placed));
     prepared.options.sent = placed->log.get();
-    say_what_is_kept(settings, *log_);
+    prepared.options.tap = tap;
+    log_memory_store(settings, *log_);
     const engine::SessionHandle* added = nullptr;
     const std::lock_guard guard{lock_};
     if (prepared.initiator) {
         auto& session = initiator_->add(std::move(prepared.options), *std::move(prepared.initiator), *placed->log, io);
-        session.set_tap(tap);
         added = &session;
     } else {
         const auto named = std::ranges::find(acceptors_, settings.acceptor,
@@ -135,7 +144,6 @@ void SessionSet::run(Prepared prepared) {
                                            [disabled = options_.disabled](auto name) { return disabled->has(name); });
         } else {
             auto& session = placed->acceptor->add(std::move(prepared.options), *placed->log, io);
-            session.set_tap(tap);
             added = &session;
         }
     }
@@ -148,13 +156,21 @@ void SessionSet::run(Prepared prepared) {
 void SessionSet::open(const EngineConfig& config) {
     dictionaries_ = config.dictionaries;
     const auto dictionaries = std::make_shared<Dictionaries>(dictionaries_);
-    for (const auto& acceptor : config.acceptors) acceptors_.push_back(open_acceptor(acceptor));
+    service::FileHashes hashes;
+    for (const auto& acceptor : config.acceptors) acceptors_.push_back(open_acceptor(acceptor, hashes));
     static_cast<void>(drop_copies_.replace(drop_copies_.prepare(config.drop_copies)));
-    for (std::size_t i = 0; i < config.sessions.size(); ++i) add(prepare(config.sessions[i], i, dictionaries));
+    for (std::size_t i = 0; i < config.sessions.size(); ++i) {
+        add(prepare(config.sessions[i], i, dictionaries, hashes));
+    }
+    log_warnings(*dictionaries);
     attach_copies();
 }
 
-/// The number of the I/O thread: those by template run on their acceptor's.
+void SessionSet::log_warnings(const Dictionaries& dictionaries) {
+    for (const auto& text : dictionaries.warnings()) log_->warning("dictionary " + text, "{}", text);
+}
+
+/// The number of the I/O thread; sessions created by a template run on their acceptor's.
 std::size_t SessionSet::producer_of(const Placed& placed) const noexcept {
     return is_template(placed.settings) ? 0 : placed.thread;
 }
@@ -163,7 +179,7 @@ void SessionSet::reroute_copies() {
     for (std::size_t thread = 0; thread < options_.threads.size(); ++thread) {
         options_.threads[thread]->call([&] {
             for (const auto& placed : placed_) {
-                // A copy that waits for its promotion has no session yet.
+                // A session that waits for its promotion has no log yet.
                 if (placed->log == nullptr || producer_of(*placed) != thread) continue;
                 placed->log->set_copies(drop_copies_.routes_of(session_name(placed->settings)), thread);
             }

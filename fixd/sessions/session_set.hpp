@@ -17,20 +17,22 @@
 #include <millpond/engine/raw_log.hpp>
 #include <millpond/engine/replica_server.hpp>
 #include <millpond/metrics/registry.hpp>
+#include <millpond/tls/context.hpp>
 
 #include "fixd/accept/authenticator.hpp"
 #include "fixd/admin/session_admin.hpp"
 #include "fixd/drop_copy/drop_copies.hpp"
-#include "fixd/engine_config.hpp"
 #include "fixd/sessions/disabled_sessions.hpp"
-#include "fixd/sessions/session_build.hpp"
 #include "fixd/sessions/session_log.hpp"
+#include "fixd/settings/engine_config.hpp"
+#include "fixd/settings/session_build.hpp"
+#include "service/file_hashes.hpp"
 #include "service/log.hpp"
 #include "service/reloader.hpp"
 
 namespace millpond::fixd {
 
-/// Makes the application of a session, or of the sessions of a template; application as in Dictionaries::Pair.
+/// Creates the application of a session, or of all sessions of a template. application: as Dictionaries::Pair has it.
 using Applications = std::function<std::unique_ptr<engine::Application>(const SessionSettings& session,
                                                                         const fix::Dictionary* application)>;
 
@@ -41,15 +43,16 @@ class SessionSet {
 public:
     struct Options {
         std::span<const std::unique_ptr<engine::IoThread>> threads;
-        std::span<const std::unique_ptr<engine::RawLog>> raw_logs;  ///< By thread, or none.
+        std::span<const std::unique_ptr<engine::RawLog>> raw_logs;  ///< One for each thread, or none.
         bool quiet{false};
-        metrics::Registry* registry;  ///< Outlives this, as the next.
+        std::vector<fix::Tag> mask_tags{};  ///< Fields whose values are not logged, in addition to secrets of sessions.
+        metrics::Registry* registry;        ///< Outlives this, as the next.
         SessionRecords* records;
         Authenticator* authenticator;
-        DisabledSessions* disabled;  ///< By operators.
-        /// Holds the sessions' stores until they are promoted. Null: they run.
+        DisabledSessions* disabled;
+        /// Receives the sessions' stores until they are promoted. Null: the sessions run here.
         engine::ReplicaServer* replicas{nullptr};
-        /// A session was taken away: who keeps its handle lets go of it, so that its store can be opened again.
+        /// Called when a session is removed: release its handle, so that its store can be opened again.
         std::function<void(const engine::SessionHandle&)> removed{};
     };
 
@@ -58,29 +61,28 @@ public:
     SessionSet(const SessionSet&) = delete;
     SessionSet& operator=(const SessionSet&) = delete;
 
-    /// Adds all that the configuration has. Throws what cannot be had: an address, a file, a certificate.
+    /// Opens all acceptors and sessions. Throws if an address, a file or a certificate cannot be used.
     void open(const EngineConfig& config);
-    /// Removes the acceptors and sessions that `next` does not have and adds those that are new. A session with other
-    /// settings is replaced: it logs out, keeps its numbers, and keeps whether an operator disabled it. All others are
-    /// not touched, but that a session which a template made logs out where it gets settings of its own. A changed
-    /// acceptor is refused. Throws, with nothing changed, for what `next` names and cannot be had. Waits for the
-    /// Logouts, each as long as its session does.
+    /// Removes acceptors and sessions that `next` does not have, and adds new ones. A session with changed settings, or
+    /// changed contents of a secret, certificate or dictionary, is replaced: it logs out, keeps its sequence numbers,
+    /// and stays disabled if an operator disabled it. A session created by a template logs out if `next` configures it.
+    /// Other sessions are not touched. Changes of an acceptor are refused. Throws, with nothing changed, if an address,
+    /// a file or a certificate cannot be used. Waits for Logouts up to each session's timeout.
     void replace(const EngineConfig& next, service::Reloaded& result);
 
-    /// Has a session run from the standby's copy of its store, or again after another machine took over from it. Gives
-    /// the error, or empty. name: in full.
+    /// Runs a session from the standby's copy of its store, or again after another machine took over. Returns the
+    /// error, or an empty string. name: the whole name.
     [[nodiscard]] std::string promote(std::string_view name, bool force);
-    /// Whether there are sessions that another machine took over though this engine could hold their copies. On any
-    /// thread.
+    /// Whether another machine has taken over sessions whose standby this engine could be. On any thread.
     [[nodiscard]] bool has_superseded() const;
-    /// Makes this engine the standby of these. As replace.
+    /// Makes this engine the standby of these sessions. Threads: as replace.
     void stand_by_for_superseded();
 
-    /// Those by template too.
+    /// All sessions, including those created by templates.
     [[nodiscard]] SessionList sessions() const;
     /// ADDRESS:PORT of each acceptor.
     [[nodiscard]] std::vector<std::string> listening() const;
-    /// On any thread: the reports and the log; once all sessions are drained, `settle`.
+    /// reports and watch: on any thread; settle: once all sessions are drained.
     [[nodiscard]] DropCopies& drop_copies() noexcept { return drop_copies_; }
 
 private:
@@ -89,46 +91,51 @@ private:
         std::unique_ptr<AcceptorLog> log;
         std::unique_ptr<engine::Acceptor> acceptor;
         std::vector<metrics::Registration> registrations;
-        std::size_t tls_contents{0};  // hash of its TLS files
+        std::string files;  // FileHashes::of its TLS files
     };
-    /// New contents of the TLS files of an acceptor.
+    /// TLS files of an acceptor, read again.
     struct Renewal {
         Opened* opened;
-        std::size_t contents;
-        std::unique_ptr<engine::TlsContext> context;
+        std::string files;
+        std::unique_ptr<tls::Context> context;
     };
-    /// Everything that adding a session takes, from files that were read.
+    /// A session that is ready to be added: all its files are read.
     struct Prepared {
         SessionSettings settings;
+        std::string files;  // FileHashes::of those that it reads
         std::size_t thread;
         std::shared_ptr<Dictionaries> dictionaries;
         engine::SessionOptions options;
         std::optional<engine::Initiator::Options> initiator;
-        bool takes_over;  // from a session that a template made
+        bool replaces_dynamic;  // from a session created by a template
     };
     struct Placed {
         SessionSettings settings;
+        std::string files;
         std::size_t thread;
         std::shared_ptr<Dictionaries> dictionaries;
         std::unique_ptr<engine::Application> application;
         std::unique_ptr<SessionLog> log;
         engine::Acceptor* acceptor;                      // null: the initiator has it
-        std::shared_ptr<engine::SessionHandle> session;  // null: a template, or it waits
-        std::unique_ptr<Prepared> waiting{};             // for its promotion
+        std::shared_ptr<engine::SessionHandle> session;  // null: a template, or waiting for its promotion
+        std::unique_ptr<Prepared> waiting{};             // until it is promoted
     };
-    /// A session that is to log out and go.
+    /// A session that is to log out and be removed.
     struct Ending {
         engine::Acceptor* acceptor;                      // null: the initiator has it
-        std::shared_ptr<engine::SessionHandle> session;  // null: there is none
-        std::chrono::seconds logout;                     // its timeout
+        std::shared_ptr<engine::SessionHandle> session;  // null: none
+        std::chrono::nanoseconds logout;                 // its timeout
     };
     using Place = std::vector<std::unique_ptr<Placed>>::iterator;
 
     [[nodiscard]] Prepared prepare(const SessionSettings& settings, std::size_t thread,
-                                   const std::shared_ptr<Dictionaries>& dictionaries) const;
-    [[nodiscard]] std::unique_ptr<Opened> open_acceptor(const AcceptorConfig& config) const;
-    /// Throws if the files are new and cannot be used. Without a context if they are not new.
-    [[nodiscard]] static Renewal renewal_of(Opened& opened);
+                                   const std::shared_ptr<Dictionaries>& dictionaries,
+                                   service::FileHashes& hashes) const;
+    [[nodiscard]] std::unique_ptr<Opened> open_acceptor(const AcceptorConfig& config,
+                                                        service::FileHashes& hashes) const;
+    /// Reads changed TLS files; without a context if they are unchanged. Throws if they cannot be used.
+    [[nodiscard]] static Renewal renewal_of(Opened& opened, service::FileHashes& hashes);
+    void log_warnings(const Dictionaries& dictionaries);
     void add(Prepared prepared);
     void run(Prepared prepared);
     [[nodiscard]] bool wait_as_standby(Prepared& prepared);
@@ -137,13 +144,12 @@ private:
     void add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::vector<Prepared> sessions,
                  service::Reloaded& result);
     void switch_enabled(Placed& placed, bool enabled, service::Reloaded& result);
-    /// Ends their connections by a Logout where they are logged on, then takes them away. Gives the last status of
-    /// each, but for templates.
+    /// Logs sessions out and removes them. Returns the last status of each; nullopt for a template.
     std::vector<std::optional<engine::SessionStatus>> remove(std::vector<std::unique_ptr<Placed>> leaving,
                                                              const char* reason);
     std::vector<std::optional<engine::SessionStatus>> end(std::vector<Ending> endings, const char* reason);
-    void end_those_by_template(std::vector<Prepared>& added);
-    void take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session);
+    void end_template_sessions(std::vector<Prepared>& added);
+    void remove_session(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session);
     void replace_changed(std::vector<Prepared> changed, service::Reloaded& result);
     [[nodiscard]] std::size_t producer_of(const Placed& placed) const noexcept;
     void reroute_copies();
@@ -155,7 +161,7 @@ private:
     std::string dictionaries_;  // the folder
     DropCopies drop_copies_;
     std::vector<std::unique_ptr<Placed>> placed_;
-    mutable std::mutex lock_;  // of what other threads look at: acceptors_ and the initiator's list
+    mutable std::mutex lock_;  // protects acceptors_ and the initiator's list, which other threads read
     std::vector<std::unique_ptr<Opened>> acceptors_;
     std::unique_ptr<engine::Initiator> initiator_;
 };

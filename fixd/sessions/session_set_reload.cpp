@@ -1,4 +1,4 @@
-// What a reload does to the sessions.
+// Reloads: sessions are added, removed and replaced.
 
 #include <fmt/format.h>
 
@@ -11,24 +11,24 @@
 #include <utility>
 
 #include "fixd/sessions/session_set.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::fixd {
 namespace {
 
-// Of a Logout.
+// Texts of Logouts.
 constexpr const char* kRemoved = "session is removed";
 constexpr const char* kChanged = "session settings have changed";
-constexpr std::chrono::seconds kBesidesLogout{1};  ///< In addition to the timeout of a Logout.
-constexpr std::chrono::milliseconds kLookEvery{2};
-constexpr std::chrono::seconds kLongestLook{6};  ///< Of a thread that answers a request about all sessions.
+constexpr std::chrono::seconds kLogoutMargin{1};  ///< Added to the timeout of a Logout.
+constexpr std::chrono::milliseconds kPollInterval{2};
+constexpr std::chrono::seconds kMaxWait{6};  ///< For a thread that holds a list of all sessions.
 
 /// Whether both are the same session to a counterparty.
 bool same_session(const SessionSettings& one, const SessionSettings& other) {
-    return session_version(one.version) == session_version(other.version) && one.sender == other.sender &&
-           one.target == other.target;
+    return session_name(one) == session_name(other);
 }
 
-/// Whether they differ in nothing but `enabled`.
+/// Whether the settings are equal, apart from `enabled`.
 bool same_settings(const SessionSettings& one, SessionSettings other) {
     other.enabled = one.enabled;
     return one == other;
@@ -45,16 +45,20 @@ SessionSet::Place SessionSet::find(const SessionSettings& settings) {
     return std::ranges::find_if(placed_, [&](const auto& placed) { return same_session(placed->settings, settings); });
 }
 
-SessionSet::Renewal SessionSet::renewal_of(Opened& opened) {
+SessionSet::Renewal SessionSet::renewal_of(Opened& opened, service::FileHashes& hashes) {
     const auto& tls = opened.config.tls;
-    Renewal renewal{.opened = &opened, .contents = contents_hash(tls), .context = {}};
-    if (tls.certificate.empty() || renewal.contents == opened.tls_contents) return renewal;
-    renewal.context = std::make_unique<engine::TlsContext>(engine::TlsRole::server, tls_options(tls));
+    Renewal renewal{.opened = &opened, .files = hashes.of(files_read(opened.config)), .context = {}};
+    if (tls.certificate.empty()) return renewal;
+    // Also if no file has changed: a key that all users may read by now is refused.
+    auto context = service::named(fmt::format("[[acceptor]] '{}'", opened.config.name),
+                                  [&] { return std::make_unique<tls::Context>(tls::Role::server, tls); });
+    if (renewal.files != opened.files) renewal.context = std::move(context);
     return renewal;
 }
 
 void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     const auto dictionaries = std::make_shared<Dictionaries>(dictionaries_);
+    service::FileHashes hashes;
     std::vector<Prepared> added;
     std::vector<Prepared> changed;
     std::vector<Placed*> kept;
@@ -62,31 +66,33 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
         const auto& settings = next.sessions[i];
         const auto known = find(settings);
         const bool is_new = known == placed_.end();
-        auto prepared = prepare(settings, is_new ? i : (*known)->thread, dictionaries);
+        auto prepared = prepare(settings, is_new ? i : (*known)->thread, dictionaries, hashes);
         if (is_new) {
             added.push_back(std::move(prepared));
-        } else if ((*known)->settings == settings ||
-                   (!is_template(settings) && same_settings((*known)->settings, settings))) {
+        } else if ((*known)->files == prepared.files &&
+                   ((*known)->settings == settings ||
+                    (!is_template(settings) && same_settings((*known)->settings, settings)))) {
             kept.push_back(known->get());
         } else {
             changed.push_back(std::move(prepared));
         }
     }
+    log_warnings(*dictionaries);
     std::vector<std::unique_ptr<Opened>> acceptors;
     std::vector<Renewal> renewals;
     for (const auto& config : next.acceptors) {
         const auto known =
             std::ranges::find(acceptors_, config.name, [](const auto& opened) -> auto& { return opened->config.name; });
         if (known == acceptors_.end()) {
-            acceptors.push_back(open_acceptor(config));
+            acceptors.push_back(open_acceptor(config, hashes));
         } else {
-            service::needs_restart((*known)->config == config, fmt::format("acceptor '{}'", config.name),
-                                   result.refused);
-            renewals.push_back(renewal_of(**known));
+            service::append_if_changed((*known)->config == config, fmt::format("acceptor '{}'", config.name),
+                                       result.refused);
+            renewals.push_back(renewal_of(**known, hashes));
         }
     }
     auto copies = drop_copies_.prepare(next.drop_copies);
-    end_those_by_template(added);
+    end_template_sessions(added);
     std::vector<std::string> other_fields;  // sessions that may have other dictionaries
     for (const auto& prepared : added) other_fields.push_back(session_name(prepared.settings));
     for (const auto& prepared : changed) other_fields.push_back(session_name(prepared.settings));
@@ -99,11 +105,11 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     }
     reroute_copies();
     std::ranges::move(drop_copies_.finish(former_copies), std::back_inserter(result.done));
-    // From here on nothing throws for what is not there.
-    for (auto& [opened, contents, context] : renewals) {
+    // All files have been read and all addresses opened: the rest does not throw.
+    for (auto& [opened, files, context] : renewals) {
         if (context == nullptr) continue;
         opened->acceptor->renew_tls(std::move(context));
-        opened->tls_contents = contents;
+        opened->files = files;
         result.done.push_back(fmt::format("acceptor '{}' has read its certificates", opened->config.name));
     }
     for (auto* placed : kept) {
@@ -134,7 +140,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     });
 }
 
-/// All of them, or none and the exception.
+/// Adds all acceptors and sessions; if one cannot be added, removes the others again and throws.
 void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::vector<Prepared> sessions,
                          service::Reloaded& result) {
     const auto opened_before = acceptors_.size();
@@ -151,7 +157,7 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
     try {
         for (auto& prepared : sessions) {
             done.push_back(fmt::format("session {} is added", session_name(prepared.settings)));
-            prepared.takes_over ? add_when_free(prepared) : add(std::move(prepared));
+            prepared.replaces_dynamic ? add_when_free(prepared) : add(std::move(prepared));
         }
     } catch (...) {
         std::vector<std::unique_ptr<Placed>> leaving{
@@ -168,7 +174,7 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
 
 void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded& result) {
     placed.settings.enabled = enabled;
-    options_.disabled->set(session_name(placed.settings), false);  // what the file says now counts
+    options_.disabled->set(session_name(placed.settings), false);  // the file overrides the operator
     if (placed.waiting != nullptr) {
         placed.waiting->settings.enabled = placed.waiting->options.enabled = enabled;
         return;
@@ -193,13 +199,10 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector
             continue;
         }
         if (options_.replicas != nullptr) options_.replicas->remove(session_name(placed->settings));
-        const std::chrono::seconds logout{placed->settings.logout_seconds};
+        const std::chrono::nanoseconds logout{placed->settings.config.logout_timeout_ns};
         endings.push_back({placed->acceptor, std::move(placed->session), logout});
         if (endings.back().session != nullptr) continue;
-        fix::SessionConfig ids;
-        ids.version = session_version(placed->settings.version);
-        ids.sender_comp_id = placed->settings.sender;
-        for (auto& session : placed->acceptor->remove_template(ids)) {
+        for (auto& session : placed->acceptor->remove_template(placed->settings.config)) {
             by_template.push_back({placed->acceptor, std::move(session), logout});
         }
     }
@@ -210,11 +213,11 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector
     return last;
 }
 
-/// Gives the last status of each, but where there is no session.
+/// Logs the sessions out, waits, and removes them. Returns the last status of each; nullopt if it has no session.
 std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<Ending> endings, const char* reason) {
-    auto patience = kBesidesLogout;
+    std::chrono::nanoseconds patience{kLogoutMargin};
     for (const auto& ending : endings) {
-        patience = std::max(patience, kBesidesLogout + ending.logout);
+        patience = std::max<std::chrono::nanoseconds>(patience, kLogoutMargin + ending.logout);
         if (ending.session != nullptr) ending.session->request_logout(reason);
     }
     const auto until = std::chrono::steady_clock::now() + patience;
@@ -224,20 +227,20 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<En
             last.emplace_back();
             continue;
         }
-        session->io().call([] {});  // the request is in front of it
+        session->io().call([] {});  // the I/O thread has handled the request
         while (is_logged_on(*session) && std::chrono::steady_clock::now() < until) {
-            // An operator may enable it meanwhile.
+            // An operator may have enabled the session meanwhile.
             if (session->status().enabled) session->request_logout(reason);
-            std::this_thread::sleep_for(kLookEvery);
+            std::this_thread::sleep_for(kPollInterval);
         }
         last.emplace_back(session->status());
-        take_away(acceptor, std::move(session));
+        remove_session(acceptor, std::move(session));
     }
     return last;
 }
 
-/// A session created by a template is replaced by a configured one.
-void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
+/// Ends sessions that a template created and that are configured now.
+void SessionSet::end_template_sessions(std::vector<Prepared>& added) {
     std::vector<Ending> endings;
     for (auto& prepared : added) {
         const auto& settings = prepared.settings;
@@ -248,15 +251,16 @@ void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
         auto& acceptor = *(*opened)->acceptor;
         for (auto& session : acceptor.sessions()) {
             if (session->name() != session_name(settings)) continue;
-            prepared.takes_over = true;
-            endings.push_back({&acceptor, std::move(session), std::chrono::seconds{settings.logout_seconds}});
+            prepared.replaces_dynamic = true;
+            endings.push_back(
+                {&acceptor, std::move(session), std::chrono::nanoseconds{settings.config.logout_timeout_ns}});
         }
     }
     end(std::move(endings), kChanged);
 }
 
-/// Returns when its store is free for another session.
-void SessionSet::take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session) {
+/// Removes a session; returns when its store can be opened again.
+void SessionSet::remove_session(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session) {
     drop_copies_.release(*session);
     {
         const std::lock_guard guard{lock_};
@@ -269,15 +273,15 @@ void SessionSet::take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::S
     if (options_.removed) options_.removed(*session);
     const std::weak_ptr<engine::SessionHandle> left = session;
     session.reset();
-    // A list of sessions that another thread looks at just now.
-    const auto until = std::chrono::steady_clock::now() + kLongestLook;
-    while (!left.expired() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLookEvery);
+    // Another thread may hold a list with the session.
+    const auto until = std::chrono::steady_clock::now() + kMaxWait;
+    while (!left.expired() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kPollInterval);
 }
 
-/// Like add; the thread that released the former session last may still be closing its store, or its peer was there
-/// again.
+/// Adds a session, with retries while its store is in use: another thread may still be closing it, or its peer
+/// connected again.
 void SessionSet::add_when_free(const Prepared& prepared) {
-    const auto until = std::chrono::steady_clock::now() + kLongestLook;
+    const auto until = std::chrono::steady_clock::now() + kMaxWait;
     for (;;) {
         try {
             return add(Prepared{prepared});
@@ -285,13 +289,14 @@ void SessionSet::add_when_free(const Prepared& prepared) {
             const bool is_busy = error.code() == std::errc::device_or_resource_busy;
             if (!is_busy || std::chrono::steady_clock::now() > until) throw;
         }
-        std::this_thread::sleep_for(kLookEvery);
+        std::this_thread::sleep_for(kPollInterval);
     }
 }
 
 void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloaded& result) {
     struct Former {
         SessionSettings settings;
+        std::string files;  // hash at the time of reading
         std::size_t thread;
         std::shared_ptr<Dictionaries> dictionaries;
         bool enabled;
@@ -301,7 +306,7 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
     for (const auto& prepared : changed) {
         const auto known = find(prepared.settings);
         auto& placed = **known;
-        formers.push_back({placed.settings, placed.thread, placed.dictionaries,
+        formers.push_back({placed.settings, placed.files, placed.thread, placed.dictionaries,
                            placed.session != nullptr ? placed.session->status().enabled : placed.settings.enabled});
         leaving.push_back(std::move(*known));
         placed_.erase(known);
@@ -310,7 +315,7 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
     for (std::size_t i = 0; i < changed.size(); ++i) {
         const auto& former = formers[i];
         const auto name = session_name(former.settings);
-        // What was there goes on: the numbers, as they are behind the Logout, and what an operator said.
+        // Keeps the sequence numbers after the Logout, and whether an operator disabled the session.
         const auto carry = [&](Prepared& to) {
             if (to.settings.enabled == former.settings.enabled) {
                 to.options.enabled = former.enabled;
@@ -329,12 +334,14 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
         } catch (const std::exception& error) {
             bool restored = false;
             try {
-                auto again = prepare(former.settings, former.thread, former.dictionaries);
+                service::FileHashes hashes;
+                auto again = prepare(former.settings, former.thread, former.dictionaries, hashes);
+                again.files = former.files;
                 carry(again);
                 add_when_free(again);
                 restored = true;
             } catch (const std::exception&) {
-                restored = false;  // a file that was there when it was added first is gone
+                restored = false;  // a file that it needs no longer exists
             }
             result.refused.push_back(fmt::format("session {} {}: {}", name,
                                                  restored ? "keeps its old settings" : "was not added", error.what()));

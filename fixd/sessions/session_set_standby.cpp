@@ -1,4 +1,4 @@
-// Sessions whose stores are a standby's copies, until they are promoted.
+// Sessions of a standby, until they are promoted.
 
 #include <fmt/format.h>
 
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{5};
 
-/// Asks the session's I/O thread.
+/// Promotes the session on its I/O thread. Returns the error, or an empty string.
 std::string promoted(engine::SessionHandle& session) {
-    // The I/O thread keeps it alive when it answers too late.
+    // Shared with the I/O thread, which may answer after the timeout.
     const auto outcome = std::make_shared<std::promise<std::string>>();
     auto known = outcome->get_future();
     session.request_promotion([outcome](std::string error) { outcome->set_value(std::move(error)); });
@@ -37,7 +37,7 @@ bool is_superseded(const engine::SessionHandle& session) {
 
 }  // namespace
 
-/// False: the session runs here.
+/// Returns false if the session is to run here.
 bool SessionSet::wait_as_standby(Prepared& prepared) {
     const auto& settings = prepared.settings;
     if (options_.replicas == nullptr || is_template(settings)) return false;
@@ -48,6 +48,7 @@ bool SessionSet::wait_as_standby(Prepared& prepared) {
     }
     log_->info(name + ".standby", "{}: this engine is its standby", name);
     placed_.push_back(std::make_unique<Placed>(Placed{.settings = settings,
+                                                      .files = prepared.files,
                                                       .thread = prepared.thread,
                                                       .dictionaries = prepared.dictionaries,
                                                       .application = {},
@@ -77,7 +78,7 @@ std::string SessionSet::promote(std::string_view name, bool force) {
     try {
         run(Prepared{*waiting->waiting});
     } catch (const std::exception& error) {
-        placed_.push_back(std::move(waiting));  // a second attempt finds it promoted
+        placed_.push_back(std::move(waiting));  // the next attempt finds it promoted
         return fmt::format("{} is promoted, and cannot run: {}", name, error.what());
     }
     attach_copies();
@@ -91,18 +92,20 @@ bool SessionSet::has_superseded() const {
 }
 
 void SessionSet::stand_by_for_superseded() {
+    service::FileHashes hashes;
     std::vector<Prepared> prepared;
     std::vector<std::unique_ptr<Placed>> leaving;
     for (auto& placed : placed_) {
         if (placed->session == nullptr || !is_superseded(*placed->session)) continue;
         const auto name = session_name(placed->settings);
         try {
-            prepared.push_back(prepare(placed->settings, placed->thread, placed->dictionaries));
+            prepared.push_back(prepare(placed->settings, placed->thread, placed->dictionaries, hashes));
         } catch (const std::exception& error) {
             log_->say(service::Severity::error, name + ".standby",
                       fmt::format("{}: this engine cannot become its standby: {}", name, error.what()));
             continue;
         }
+        prepared.back().files = placed->files;  // hash at the time of reading
         prepared.back().options.enabled = placed->session->status().enabled;
         leaving.push_back(std::move(placed));
     }

@@ -6,7 +6,7 @@
 
 namespace millpond::fixd {
 
-/// Null if there is none with that path; "/" is the page itself.
+/// The file of the page at this path; "/" is the page itself. Null if there is none.
 [[nodiscard]] const http::Asset* find_asset(std::string_view path) noexcept;
 
 }  // namespace millpond::fixd

@@ -3,6 +3,7 @@
 #include <any>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,12 +13,18 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/sequencing.hpp>
 
-#include "gateway/feeds/format.hpp"
-#include "gateway/receive/feed_line.hpp"
+#include "gateway/receive/feed_of.hpp"
 #include "gateway/settings/config.hpp"
+#include "gateway/settings/format.hpp"
 #include "service/settings/key_of.hpp"
 
 namespace millpond::gateway {
+
+/// The formats with the key `depth` describe it alike.
+inline constexpr std::string_view kDepthHelp =
+    "Price levels of a side to publish; 0 for best prices only. itch, iex-deep, iex-deep-plus: up to 50, or \"full\"; "
+    "quotes: the depth of the "
+    "sender's udp sink, up to 33.";
 
 /// Gives a format the types of its settings and its decoder. A format derives from it and defines:
 ///
@@ -26,7 +33,7 @@ namespace millpond::gateway {
 ///         std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings&, const FeedHost& host) const override;
 ///     };
 ///
-/// Settings: can be compared, and its default construction has the defaults.
+/// Settings: equality comparable; a default-constructed object has the defaults.
 template <class Settings, class Decoder>
 class FeedFormatOf : public FeedFormat {
 public:
@@ -45,10 +52,19 @@ public:
     void complete(std::any& any, FeedConfig& feed, const std::string& user) const final {
         complete(std::any_cast<Settings&>(any), feed, user);
     }
-    void check_unused(const std::any& any, const std::string& user) const final { check_unused(typed(any), user); }
+    void check(const std::any& any) const final { check(typed(any)); }
+    [[nodiscard]] market::ChannelDepth depth(const std::any& any) const final { return depth(typed(any)); }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const std::any& any,
                                              const FeedHost& host) const final {
         return open(feed, typed(any), host);
+    }
+    [[nodiscard]] std::optional<Numbers> numbers(std::span<const std::byte> datagram) const final {
+        if constexpr (feed::Sequenced<Decoder>) {
+            using Sequencing = feed::Sequencing<Decoder>;
+            if (const auto read = Sequencing::read(datagram))
+                return Numbers{Sequencing::name_of(read->session), read->first, read->count};
+        }
+        return std::nullopt;
     }
     [[nodiscard]] Probe probe(feed::InstrumentTable& instruments) const final {
         const auto decoder = std::make_shared<Decoder>(instruments, typename Decoder::Options{});
@@ -60,15 +76,16 @@ public:
     }
 
 protected:
-    using Line = FeedLine<Decoder>;
+    using OpenFeed = FeedOf<Decoder>;
 
     [[nodiscard]] virtual std::span<const settings::Key<Settings>> table() const { return {}; }
     virtual void complete(Settings&, FeedConfig&, const std::string& /*user*/) const {}
-    virtual void check_unused(const Settings&, const std::string& /*user*/) const {}
+    virtual void check(const Settings&) const {}
+    [[nodiscard]] virtual market::ChannelDepth depth(const Settings&) const { return {}; }
     [[nodiscard]] virtual std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                                      const FeedHost& host) const = 0;
 
-    /// The feed's venue, or the decoder's own.
+    /// Sets the feed's venue; if it is empty, keeps the decoder's default.
     static void set_venue(typename Decoder::Options& options, const FeedConfig& feed) {
         if (!feed.venue.empty()) options.venue = feed::Venue{feed.venue};
     }

@@ -6,7 +6,7 @@
 
 namespace millpond::gateway::health {
 
-/// What a finding of a stage means for the quotes, and what an operator can do about it; one or two sentences each.
+/// The meaning of a finding for the quotes, and the action for an operator; one or two sentences each.
 struct Advice {
     std::string_view meaning;
     std::string_view action;

@@ -10,30 +10,37 @@
 
 namespace millpond::gateway::health {
 
-/// Stages of a quote's path at which a problem can be, in order.
+/// Stages of a quote's path at which a problem can be; a stage precedes those whose problems it can cause.
 enum class Stage : std::uint8_t {
+    receive_thread,     ///< The receive thread shows no activity.
     link,               ///< The interface is down.
-    group_not_joined,   ///< The kernel does not hold the feed's group on the interface.
-    no_datagrams,       ///< Nothing received since startup.
-    stale,              ///< Nothing received, not even heartbeats, for longer than the feed's limit.
+    group_not_joined,   ///< The interface has not joined the feed's multicast group.
+    connection,         ///< The feed is not logged in at its server.
+    no_datagrams,       ///< No datagram received since startup.
+    stale,              ///< No datagram received, not even a heartbeat, for longer than the feed's limit.
     kernel_drops,       ///< The socket's buffer was full.
     checksum,           ///< AF_XDP: a checksum did not match.
-    line,               ///< One of a feed's two lines is silent.
+    line,               ///< A line of the feed is silent, or in another session than the feed.
     undecodable,        ///< Datagrams are rejected.
-    rejected,           ///< Messages are rejected, or of a type that is not known.
     other_session,      ///< Datagrams of another session are ignored.
-    request_server,     ///< No route leads to the server that is asked for missing messages.
+    request_server,     ///< There is no route to the re-request server.
+    waiting,            ///< Newer messages wait for missing ones.
     gap,                ///< Sequence numbers are missing.
-    incomplete,         ///< Quotes have not been replaced since something was lost.
+    joined_late,        ///< Instruments without a change since the start may be missing.
     books_incomplete,   ///< Books with a gap are being rebuilt, or could not be.
+    rejected,           ///< Messages are rejected, or of an unknown type.
     table_full,         ///< Instruments or orders did not fit, and their data is missing.
+    incomplete,         ///< Quotes have not been replaced since a loss.
+    books_crossed,      ///< Books were crossed or locked while their instruments traded.
     delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,             ///< The venue has halted the channel, or ended its session.
-    receive_thread,     ///< It shows no activity.
     capture,            ///< Raw datagrams cannot be written.
+    sink_failures,      ///< Writes, syncs or sends of a sink failed.
+    sink_refused,       ///< The sink's receiver refuses messages.
     sink_disconnected,  ///< A sink has no connection to its broker.
     sink_behind,        ///< A sink has stopped, or passes on old events.
     sink_lost,          ///< The ring has overwritten events before a sink read them.
+    exposed,            ///< Other machines are admitted without authentication or TLS.
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
@@ -42,8 +49,8 @@ enum class Stage : std::uint8_t {
 struct Finding {
     Stage stage{Stage::link};
     service::Severity severity{
-        service::Severity::error};  ///< error: quotes do not arrive; warning: they may be wrong or late.
-    std::string of;                 ///< "feed 'a'", "sink 'csv'"
+        service::Severity::error};  ///< error: quotes do not arrive; warning: quotes may be wrong or late.
+    std::string of;                 ///< Subject: "feed 'a'", "sink 'csv'".
     std::int64_t since{0};
     std::string text;
 

@@ -6,7 +6,7 @@
 namespace millpond::gateway::health {
 namespace {
 
-constexpr std::int64_t kTakeEveryNs = 5'000'000'000;
+constexpr std::int64_t kSampleEveryNs = 5'000'000'000;
 
 LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snapshot) {
     return {.count = snapshot.count(),
@@ -19,7 +19,7 @@ LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snaps
 
 }  // namespace
 
-LatencyState LatencyWindow::look(const metrics::LatencyHistogram& histogram, std::int64_t now_ns) {
+LatencyState LatencyWindow::update(const metrics::LatencyHistogram& histogram, std::int64_t now_ns) {
     const auto all = std::make_unique<metrics::HistogramSnapshot>();
     histogram.read(*all);
     const auto recent = std::make_unique<metrics::HistogramSnapshot>(*all);
@@ -33,8 +33,8 @@ LatencyState LatencyWindow::look(const metrics::LatencyHistogram& histogram, std
             before = up_to;
         }
     }
-    if (now_ns - taken_ >= kTakeEveryNs) {
-        taken_ = now_ns;
+    if (now_ns - sampled_ns_ >= kSampleEveryNs) {
+        sampled_ns_ = now_ns;
         base_.swap(next_);
         *next_ = *all;
     }

@@ -10,16 +10,16 @@
 
 namespace millpond::gateway::health {
 
-/// The values of a histogram in the newest 5 to 10 seconds, and in total.
+/// Percentiles of a histogram over the last 5 to 10 seconds, and in total.
 class LatencyWindow {
 public:
-    [[nodiscard]] LatencyState look(const metrics::LatencyHistogram& histogram, std::int64_t now_ns);
+    [[nodiscard]] LatencyState update(const metrics::LatencyHistogram& histogram, std::int64_t now_ns);
 
 private:
-    // The histogram 5 to 10 seconds ago, and up to 5 seconds ago.
+    // Snapshots of the histogram 5 to 10 seconds ago, and up to 5 seconds ago.
     std::unique_ptr<metrics::HistogramSnapshot> base_{std::make_unique<metrics::HistogramSnapshot>()};
     std::unique_ptr<metrics::HistogramSnapshot> next_{std::make_unique<metrics::HistogramSnapshot>()};
-    std::int64_t taken_{0};
+    std::int64_t sampled_ns_{0};
 };
 
 }  // namespace millpond::gateway::health

@@ -16,9 +16,17 @@
 namespace millpond::gateway::health {
 namespace {
 
-/// Larger differences between exchange and receive times are not caused by a network or a card.
-constexpr std::int64_t kMostBehindNs = 60'000'000'000;
-constexpr std::int64_t kMostAheadNs = 1'000'000'000;
+/// Limits of plausible differences between exchange and receive times; no network or card causes larger ones.
+constexpr std::int64_t kMaxBehindNs = 60'000'000'000;
+constexpr std::int64_t kMaxAheadNs = 1'000'000'000;
+
+/// Difference of two times, limited to a year: an exchange time can be any 64-bit number.
+std::int64_t difference(std::int64_t one, std::int64_t other) {
+    constexpr std::int64_t kYearNs = 365LL * 86'400'000'000'000;
+    std::int64_t difference = 0;
+    if (__builtin_sub_overflow(one, other, &difference)) return one < other ? -kYearNs : kYearNs;
+    return std::clamp(difference, -kYearNs, kYearNs);
+}
 
 bool is_halt(feed::TradingState state) {
     switch (state) {
@@ -34,7 +42,7 @@ bool is_halt(feed::TradingState state) {
 
 }  // namespace
 
-void Monitor::look_at_board(std::size_t index, std::int64_t now) {
+void Monitor::update_board(std::size_t index, std::int64_t now) {
     const auto& board = ring_memory_[index].reader->board();
     const auto& pipeline = *pipelines_[index];
     struct Seen {
@@ -64,30 +72,30 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         const bool halted = status.state == market::RecordState::whole && is_halt(status.event.state);
         seen.halted += halted || (quote.event.flags & feed::kHalted) != 0 ? 1U : 0U;
     }
-    pipeline.for_each_feed([&](const auto& line) {
-        const auto channel = *line.config().channel;
+    pipeline.for_each_feed([&](const auto& feed) {
+        const auto channel = *feed.config().channel;
         const auto known = std::find_if(state_.feeds.begin(), state_.feeds.end(),
-                                        [&](const auto& feed) { return feed.name == line.config().name; });
-        auto& feed = *known;
+                                        [&](const auto& one) { return one.name == feed.config().name; });
+        auto& state = *known;
         const auto& seen = channels[channel];
-        feed.instruments_halted = seen.halted;
-        feed.instruments_incomplete = seen.incomplete;
-        feed.quotes_incomplete.see(seen.incomplete != 0, now);
-        feed.delay_ns.reset();
+        state.instruments_halted = seen.halted;
+        state.instruments_incomplete = seen.incomplete;
+        state.quotes_incomplete.update(seen.incomplete != 0, now);
+        state.delay_ns.reset();
         if (seen.newest.exchange_utc_ns != 0) {
-            feed.delay_ns = seen.newest.receive_utc_ns - seen.newest.exchange_utc_ns;
+            state.delay_ns = difference(seen.newest.receive_utc_ns, seen.newest.exchange_utc_ns);
         }
-        const auto delay = feed.delay_ns.value_or(0);
-        feed.implausible_delay.see(delay < -kMostAheadNs || delay > kMostBehindNs, now);
+        const auto delay = state.delay_ns.value_or(0);
+        state.implausible_delay.update(delay < -kMaxAheadNs || delay > kMaxBehindNs, now);
         const auto status = board.channel_status(channel);
         const bool whole = status.state == market::RecordState::whole;
-        feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
+        state.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
         if (whole && status.event.state == feed::TradingState::circuit_breaker) {
-            feed.channel_state += fmt::format(", level {}", status.event.reason.view());
+            state.channel_state += fmt::format(", level {}", status.event.reason.view());
         }
-        feed.session_over = (whole && ends_session(status.event.state)) || line.session_over().read() != 0;
-        feed.halted.see(whole && is_halt(status.event.state), now);
-        feed.some_halted.see(seen.halted != 0, now);
+        state.session_over = (whole && ends_session(status.event.state)) || feed.session_over().read() != 0;
+        state.halted.update(whole && is_halt(status.event.state), now);
+        state.some_halted.update(seen.halted != 0, now);
     });
 }
 

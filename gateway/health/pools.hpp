@@ -9,8 +9,9 @@
 
 namespace millpond::gateway::health {
 
-/// How full the tables of instruments and the books' orders are. pools: as the last call left them, at first empty.
-void look_at_pools(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::int64_t now,
-                   std::vector<PoolState>& pools);
+/// Updates the fill levels of the instrument tables and of the feeds' tables. pools: the result of the previous call,
+/// initially empty.
+void update_pools(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::int64_t now,
+                  std::vector<PoolState>& pools);
 
 }  // namespace millpond::gateway::health

@@ -20,7 +20,7 @@ namespace {
 
 using core::json_string;
 
-/// Makes a State's times UTC.
+/// Converts times of a State to UTC.
 struct Utc {
     std::int64_t offset_ns;
     [[nodiscard]] std::int64_t operator()(std::int64_t time_ns) const noexcept { return time_ns + offset_ns; }
@@ -108,17 +108,17 @@ std::string json_of(const RingState& ring) {
 std::string json_of(const SinkState& sink, Utc utc) {
     return fmt::format(
         R"({{"name":{},"type":"{}","ring":{},"clients":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
-        R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"queued":{},)"
+        R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"refused":{},"queued":{},)"
         R"("snapshot":{},"last_error":{},"last_error_at":{}}})",
         json_string(sink.name), sink.type, json_string(sink.ring),
         sink.clients ? fmt::format("{}", *sink.clients) : "null",
         sink.connected ? fmt::format("{}", *sink.connected) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
         sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
-        sink.account.conflated, sink.account.missed, sink.account.queued, sink.account.snapshot,
+        sink.account.conflated, sink.account.missed, sink.account.refused, sink.account.queued, sink.account.snapshot,
         sink.last_error.empty() ? "null" : json_string(sink.last_error), utc.or_null(sink.last_error_at));
 }
 
-/// 2020-01-30T14:30:00Z
+/// Formats a time as 2020-01-30T14:30:00Z.
 std::string time_text(std::int64_t utc_ns) {
     constexpr std::int64_t kSecondNs = 1'000'000'000;
     const auto seconds = static_cast<std::time_t>(utc_ns / kSecondNs);

@@ -11,14 +11,20 @@
 namespace millpond::gateway::health {
 
 std::string report_metrics(const State& state) {
-    std::set<std::string> series;  // a stage may have several findings of one thing; a series must be there once
+    std::string page;
+    constexpr std::string_view kLag = "millpond_sink_lag_seconds";
+    metrics::append_head(page, kLag, "Age of the oldest event that waits in a sink; 0 if none waits.", "gauge");
+    for (const auto& sink : state.sinks) {
+        metrics::append_sample(page, kLag, {}, metrics::labels_text({{"sink", sink.name}}), {},
+                               static_cast<double>(sink.lag_ns) / 1e9);
+    }
+    std::set<std::string> series;  // several findings may have the same labels; a series must occur once
     for (const auto& finding : findings(state, state.now)) {
         series.insert(metrics::labels_text({{"of", finding.of},
                                             {"severity", std::string{to_string(finding.severity)}},
                                             {"stage", std::string{to_string(finding.stage)}}}));
     }
     constexpr std::string_view kName = "millpond_finding";
-    std::string page;
     metrics::append_head(page, kName, "1 while a finding of /api/health is active; inactive findings have no series.",
                          "gauge");
     for (const auto& labels : series) metrics::append_sample(page, kName, {}, labels, {}, 1);

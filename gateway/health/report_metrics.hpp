@@ -6,7 +6,8 @@
 
 namespace millpond::gateway::health {
 
-/// The current findings in Prometheus' text format: `millpond_finding{stage,severity,of}` is 1 while one lasts.
+/// Formats the current findings in Prometheus' text format: `millpond_finding{stage,severity,of}` is 1 while a finding
+/// lasts.
 [[nodiscard]] std::string report_metrics(const State& state);
 
 }  // namespace millpond::gateway::health

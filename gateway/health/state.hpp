@@ -16,17 +16,17 @@
 /// so that setting the system's clock changes no age; 0 is "never".
 namespace millpond::gateway::health {
 
-/// Combines events that come in bursts.
+/// A counter whose increments come in bursts.
 struct Burst {
     static constexpr std::int64_t kBurstNs = 10'000'000'000;
     std::int64_t pause_ns{kBurstNs};  ///< The burst ends after this much time without an event.
-    std::uint64_t count{0};           ///< Since the start of all.
+    std::uint64_t count{0};           ///< Total since startup.
     std::uint64_t before{0};          ///< `count` when the burst began.
     std::int64_t since{0};
     std::int64_t last{0};
 
-    /// Updates it with the current count.
-    constexpr void see(std::uint64_t now_count, std::int64_t now) noexcept {
+    /// Updates the burst with the current count.
+    constexpr void update(std::uint64_t now_count, std::int64_t now) noexcept {
         if (now_count <= count) return;
         if (last == 0 || now - last > pause_ns) {
             since = now;
@@ -35,35 +35,36 @@ struct Burst {
         count = now_count;
         last = now;
     }
-    [[nodiscard]] constexpr bool goes_on(std::int64_t now) const noexcept {
+    [[nodiscard]] constexpr bool is_active(std::int64_t now) const noexcept {
         return last != 0 && now - last <= pause_ns;
     }
 };
 
-/// A condition and when it began.
+/// A condition and the time when it began.
 struct Condition {
     bool holds{false};
     std::int64_t since{0};
 
-    constexpr void see(bool now_holds, std::int64_t now) noexcept {
+    constexpr void update(bool now_holds, std::int64_t now) noexcept {
         if (now_holds == holds && since != 0) return;
         holds = now_holds;
         since = now;
     }
 };
 
-/// One of the two lines of a feed.
+/// State of one of a feed's two lines.
 struct LineState {
     std::string name;  ///< "a" or "b".
     std::string listen;
     std::uint64_t datagrams{0};
-    std::uint64_t used{0};     ///< Brought something first.
-    std::uint64_t missing{0};  ///< Sequence numbers that this line missed.
+    std::uint64_t used{0};     ///< Datagrams with messages that the other line had not delivered yet.
+    std::uint64_t missing{0};  ///< Missing sequence numbers of this line.
     std::uint64_t kernel_drops{0};
     std::int64_t last_datagram{0};
-    Condition apart{};           ///< It brings another session than the feed's and is ignored.
-    std::string session{};       ///< That session, while it does.
-    std::string feed_session{};  ///< And the feed's.
+    Condition apart{};           ///< The line is in another session than the feed and is ignored.
+    std::string session{};       ///< The line's session while `apart` holds.
+    std::string feed_session{};  ///< The feed's session while `apart` holds.
+    bool data_apart{false};      ///< The line has messages of its session, not only heartbeats.
 };
 
 struct FeedState {
@@ -73,39 +74,56 @@ struct FeedState {
     std::string listen;
     std::string interface;  ///< Empty: the kernel's choice.
     std::int64_t started{0};
-    std::int64_t patience_ns{0};  ///< It is stale after this much silence; 0: never.
+    std::int64_t patience_ns{0};  ///< Silence after which the feed is stale; 0: never.
     Condition link_down;
-    Condition not_joined;   ///< Holds for a multicast group that the interface has not joined.
-    Condition some_halted;  ///< Some of its instruments do not trade.
-    Condition halted;       ///< The whole channel: halted, paused or at its end.
+    Condition disconnected;          ///< The feed receives by TCP and is not logged in.
+    std::string connection_failure;  ///< Why its last connection ended; empty if none has.
+    Condition not_joined;            ///< The interface has not joined the multicast group.
+    Condition some_halted;           ///< Some instruments do not trade.
+    Condition halted;                ///< The whole channel: halted, paused or at its end.
     std::string channel_state;
     bool session_over{false};  ///< The channel or its framing has announced the end.
     std::uint64_t datagrams{0};
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};
     std::int64_t last_datagram{0};
-    std::int64_t last_heard{0};  ///< When one that belongs to the feed arrived (Feed::heard_ns).
+    std::int64_t last_heard{0};  ///< Time of the last datagram that belongs to the feed (Feed::heard_ns).
     double datagrams_per_second{0};
     double quotes_per_second{0};
-    std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.
-    Burst dropped;                         ///< By the kernel, in front of the feed's socket.
-    Burst corrupt;                         ///< Dropped for a wrong checksum (AF_XDP).
+    std::optional<std::int64_t> delay_ns;  ///< Receive time minus exchange time of the newest quote.
+    Burst dropped;                         ///< Datagrams that the kernel dropped at the feed's sockets.
+    Burst corrupt;                         ///< Datagrams dropped for a wrong checksum (AF_XDP).
     Burst undecodable;
-    Burst rejected;  ///< Messages, those of an unknown type among them.
+    Burst rejected;  ///< Rejected messages, including those of an unknown type.
     Burst strays;    ///< Datagrams of another session that was not confirmed.
+    Burst ignored;   ///< Packets of the feed's server that were ignored.
     Burst missing;
+    Burst crossed;  ///< Books that were crossed or locked while their instrument traded.
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
-    std::vector<LineState> lines;  ///< Where there are two.
-    Condition quotes_incomplete;   ///< Some of its quotes are.
+    std::vector<LineState> lines;  ///< Empty for a feed with one line.
+    Condition quotes_incomplete;   ///< Some quotes are incomplete.
     Condition implausible_delay;   ///< delay_ns cannot be a network delay.
-    Condition incomplete;          ///< Its books are, and are to be rebuilt.
-    Condition no_request_server;   ///< No route leads to it.
-    std::string request_server;    ///< Address; empty if there is none.
-    std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
+    Condition incomplete;          ///< The feed's books are incomplete and are to be rebuilt.
+    Condition no_request_server;   ///< There is no route to the re-request server.
+    std::int64_t waits_ns{0};      ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};    ///< Feed::joined_at.
+    std::int64_t joined_since{0};
+    std::string request_server;  ///< Address; empty if there is none.
+    std::string
+        rebuild_failure;  ///< Error of the last rebuild; empty if none has failed since the books are incomplete.
+    std::int64_t complete_at{0};  ///< When the feed's books were last seen to need no rebuild.
+
+    /// failed: time of the last failure of a rebuild, 0 if none has failed. Failures from before the books were last
+    /// complete are dropped; one may be older than `incomplete.since`, when it was first noticed.
+    void update_rebuild(bool wanted, std::string failure, std::int64_t failed, std::int64_t now) {
+        incomplete.update(wanted, now);
+        if (!wanted) complete_at = now;
+        rebuild_failure = wanted && failed > complete_at ? std::move(failure) : std::string{};
+    }
 };
 
-/// Latencies of the newest seconds and of all, in nanoseconds.
+/// Latencies of the last seconds and since startup, in nanoseconds.
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
@@ -117,7 +135,7 @@ struct LatencyState {
     };
     Percentiles all;
     Percentiles recent;
-    /// Of the newest seconds: values of at most `first`, and more than the bar's before.
+    /// Bars of `recent`: `second` values of at most `first`, and above the previous bar's `first`.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
 
@@ -127,18 +145,18 @@ struct PoolState {
     std::string of;    ///< "ring 'main'", "feed 'a'"
     std::uint64_t used{0};
     std::uint64_t capacity{0};
-    std::uint64_t refused{0};    ///< Since the start.
-    std::uint64_t missing{0};    ///< Of them, those whose data is still missing.
-    std::int64_t full_since{0};  ///< When the first of those was refused.
-    std::uint64_t sessions{0};   ///< That have emptied it.
-    std::string_view bound{};    ///< The key of the configuration that limits it.
+    std::uint64_t refused{0};    ///< Total since startup.
+    std::uint64_t missing{0};    ///< Refused entries whose data is still missing.
+    std::int64_t full_since{0};  ///< Time of the first refusal that counts in `missing`.
+    std::uint64_t sessions{0};   ///< Sessions that have emptied it.
+    std::string_view bound{};    ///< Configuration key that sets the table's size.
 };
 
 struct ReaderState {
     std::string name;
     std::uint64_t pid{0};
     std::uint32_t uid{0};
-    std::uint64_t behind{0};  ///< Entries.
+    std::uint64_t behind{0};  ///< Entries not read yet.
     std::uint64_t missed{0};
     bool alive{false};
 };
@@ -146,8 +164,8 @@ struct ReaderState {
 struct RingState {
     std::string name;
     Condition silent;      ///< The receive thread shows no activity.
-    Burst capture_errors;  ///< Writes of its capture that the system refused.
-    Burst capture_lost;    ///< Datagrams that the capture had no room for meanwhile.
+    Burst capture_errors;  ///< Failed writes of the ring's capture.
+    Burst capture_lost;    ///< Datagrams lost by the ring's capture.
     std::uint64_t published{0};
     double published_per_second{0};
     std::uint64_t capacity{0};
@@ -158,7 +176,7 @@ struct RingState {
     LatencyState wire;
     LatencyState in_process;
     std::vector<ReaderState> readers;
-    bool readers_complete{true};  ///< False when there are more than are listed.
+    bool readers_complete{true};  ///< False if there are more readers than listed.
 };
 
 struct SinkState {
@@ -167,29 +185,37 @@ struct SinkState {
     std::string ring;
     Account account;
     double delivered_per_second{0};
-    std::optional<std::uint64_t> clients;  ///< Connected now, where there are any to connect.
-    std::optional<bool> connected;         ///< Where it connects itself.
-    Condition disconnected;                ///< Holds where it does and is not.
-    std::int64_t lag_ns{0};                ///< Minimum age of the events that it passes on now; while it is stopped,
-                                           ///< for how long it has.
-    std::int64_t patience_ns{0};           ///< It is behind when it lags more.
+    std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
+    std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
+    Condition disconnected;                ///< The sink makes a connection and has none.
+    /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
+    /// oldest waiting event, if that is larger.
+    std::int64_t lag_ns{0};
+    std::int64_t patience_ns{0};  ///< Lag above which the sink is behind.
     Condition behind;
     bool ended{false};
-    Burst stalled;  ///< Clients that were disconnected because they took nothing.
-    /// Events that the ring overwrote before the sink read them; shown for five minutes after the last.
+    Burst stalled;  ///< Clients disconnected because they accepted no data.
+    /// Events that the ring overwrote before the sink read them; reported for five minutes.
     Burst lost{.pause_ns = 300'000'000'000};
+    /// Writes, syncs and sends that failed, and names that did not fit; reported for five minutes.
+    Burst failed{.pause_ns = 300'000'000'000};
+    Burst refused{.pause_ns =
+                      300'000'000'000};  ///< Messages that the sink's receiver refused; reported for five minutes.
     std::string last_error;
     std::int64_t last_error_at{0};
+    std::string exposed{};  ///< service::exposure of its listening address.
+    std::int64_t since{0};  ///< Time when it was opened.
 };
 
 struct State {
     std::int64_t now{0};
-    std::int64_t utc_offset_ns{0};  ///< UTC less the monotonic clock, at `now`.
+    std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;
     std::vector<PoolState> pools;
     std::vector<SinkState> sinks;
+    std::string metrics_exposed;  ///< metrics_exposure of the configuration.
 };
 
 }  // namespace millpond::gateway::health

@@ -5,30 +5,32 @@
 #include <millpond/core/tally.hpp>
 
 #include "gateway/sinks/account.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::json_lines {
 
-/// Counters of a sink's clients. Written by the sink's thread, read on any.
+/// Counters of a sink's clients, written by the sink's thread and read on any.
 struct Counters {
     core::Tally clients;  ///< Connected now.
     core::Tally accepted;
-    core::Tally refused;   ///< Refused because there are max_clients.
+    core::Tally refused;   ///< Refused: max_clients, the token or TLS.
     core::Tally left;      ///< Closed by the client or the network.
     core::Tally stalled;   ///< Disconnected because they accepted no data for too long.
     core::Tally overlong;  ///< Disconnected because of a request line that did not end.
     core::Tally bad_requests;
     core::Tally bytes;
-    core::Tally delivered;  ///< These four: sums of the accounts of all clients, past ones included.
+    core::Tally delivered;  ///< Sum over the accounts of all clients, including past ones; also the next three.
     core::Tally filtered;
     core::Tally conflated;
     core::Tally missed;
 
-    /// Calls visit(name, help, tally) for each.
+    /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
         visitor("clients", "Clients connected now.", clients);
         visitor("clients_accepted_total", "Clients that connected.", accepted);
-        visitor("clients_refused_total", "Clients refused because too many were connected.", refused);
+        visitor("clients_refused_total", "Clients refused because too many were connected, or without token or TLS.",
+                refused);
         visitor("clients_left_total", "Clients that closed the connection.", left);
         visitor("clients_stalled_total", "Clients disconnected because they accepted no data for too long.", stalled);
         visitor("clients_overlong_total", "Clients disconnected because of an over-long request line.", overlong);
@@ -40,12 +42,15 @@ struct Counters {
         visitor("client_conflated_total", "Events replaced by newer ones, over all clients.", conflated);
         visitor("client_missed_total", "Events lost to slow clients, over all clients.", missed);
     }
+    [[nodiscard]] SinkHealth health() const noexcept {
+        return {.clients = clients.read(), .clients_stalled = stalled.read()};
+    }
 };
 
-/// The part of one client that is already in the counters.
+/// The part of one client's account that the counters include already.
 class Counted {
 public:
-    /// Adds the changes since the last call.
+    /// Adds the changes since the last call to the counters.
     void count(Counters& counters, const Account& now, std::uint64_t bytes_sent) {
         counters.delivered.add(now.delivered - account_.delivered);
         counters.filtered.add(now.filtered - account_.filtered);

@@ -9,7 +9,7 @@
 
 namespace millpond::gateway::json_lines {
 
-/// A set of instruments, a bit each, from which they are taken in turn: one that is inserted repeatedly does not
+/// A set of instruments, one bit for each, that are popped in turn: an instrument that is inserted repeatedly does not
 /// delay the others.
 ///
 /// Threads: one.
@@ -22,7 +22,7 @@ public:
     }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
-    /// False when it was in already.
+    /// Inserts an instrument; false if it was in the set already.
     bool insert(feed::InstrumentId id) {
         const auto word = id / kBits;
         if (word >= words_.size()) words_.resize(word + 1);
@@ -32,7 +32,7 @@ public:
         return true;
     }
 
-    /// False when it was not in.
+    /// Erases an instrument; false if it was not in the set.
     bool erase(feed::InstrumentId id) noexcept {
         if (!contains(id)) return false;
         words_[id / kBits] &= ~bit_of(id);
@@ -40,9 +40,9 @@ public:
         return true;
     }
 
-    /// Removes the lowest one above the last one removed, or else the lowest; kNoInstrument when empty.
+    /// Removes the lowest id above the last one removed, or else the lowest; kNoInstrument if empty.
     /// Amortized O(1).
-    feed::InstrumentId take_next() noexcept {
+    feed::InstrumentId pop_next() noexcept {
         if (count_ == 0) return feed::kNoInstrument;
         auto word = next_ / kBits % words_.size();
         auto left = words_[word] & (~std::uint64_t{0} << (next_ % kBits));
@@ -70,7 +70,7 @@ private:
 
     std::vector<std::uint64_t> words_;
     std::size_t count_{0};
-    std::size_t next_{0};  // where take_next continues
+    std::size_t next_{0};  // where pop_next continues
 };
 
 }  // namespace millpond::gateway::json_lines

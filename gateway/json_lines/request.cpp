@@ -17,9 +17,10 @@
 namespace millpond::gateway::json_lines {
 namespace {
 
-constexpr int kDeepest = 3;  ///< Nesting: the object, a list in it, and the symbols in that.
-constexpr std::uint64_t kLongestIntervalMs = 60'000;
-constexpr std::uint64_t kLargestEcho = (std::uint64_t{1} << 53U) - 1;  ///< What JavaScript keeps exactly.
+constexpr int kMaxDepth = 3;  ///< Maximum nesting: the object, a list in it, and the list's symbols.
+constexpr std::uint64_t kMaxIntervalMs = 60'000;
+constexpr std::uint64_t kMaxEcho =
+    (std::uint64_t{1} << 53U) - 1;  ///< Largest integer that JavaScript represents exactly.
 
 std::vector<std::string> symbols_of(const std::string& key, const Json::Value& value) {
     if (!value.isArray()) throw RequestError(fmt::format("'{}' must be a list of symbols", key));
@@ -52,13 +53,21 @@ std::uint64_t number_of(std::string_view key, const Json::Value& value, std::uin
     return value.asUInt64();
 }
 
+std::uint32_t depth_of(const Json::Value& value) {
+    if (value == "full") return feed::kFullDepth;
+    if (!value.isIntegral() || !value.isUInt64() || value.asUInt64() == 0 || value.asUInt64() >= feed::kFullDepth) {
+        throw RequestError("'depth' must be a number of levels from 1 on, or \"full\"");
+    }
+    return static_cast<std::uint32_t>(value.asUInt64());
+}
+
 }  // namespace
 
 Request parse_request(std::string_view line) {
     if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request must be a JSON object");
     Json::Value tree;
     try {
-        tree = service::parse_json(line, kDeepest);
+        tree = service::parse_json(line, kMaxDepth);
     } catch (const service::JsonError& error) {
         throw RequestError(error.what());
     }
@@ -69,25 +78,34 @@ Request parse_request(std::string_view line) {
             request.subscribe = symbols_of(key, value);
         } else if (key == "unsubscribe") {
             request.unsubscribe = symbols_of(key, value);
+        } else if (key == "depth") {
+            request.depth.levels = depth_of(value);
+        } else if (key == "orders") {
+            if (!value.isBool()) throw RequestError("'orders' must be true or false");
+            request.depth.orders = value.asBool();
         } else if (key == "mode") {
             request.mode = mode_of(value);
         } else if (key == "interval_ms") {
-            request.interval = std::chrono::milliseconds{number_of(key, value, kLongestIntervalMs)};
+            request.interval = std::chrono::milliseconds{number_of(key, value, kMaxIntervalMs)};
         } else if (key == "account") {
             if (!value.isBool()) throw RequestError("'account' must be true or false");
             request.account = value.asBool();
         } else if (key == "echo") {
-            request.echo = number_of(key, value, kLargestEcho);
+            request.echo = number_of(key, value, kMaxEcho);
         } else if (key == "token") {
             if (!value.isString()) throw RequestError("'token' must be a string");
             request.token = value.asString();
         } else {
             throw RequestError(fmt::format(
-                "unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account, echo, token",
+                "unknown key '{}'; known are subscribe, depth, orders, unsubscribe, mode, interval_ms, account, echo, "
+                "token",
                 key.substr(0, feed::Symbol::capacity())));
         }
     }
     if (tree.empty()) throw RequestError("the request is empty");
+    if (request.depth.is_on() && request.subscribe.empty()) {
+        throw RequestError("'depth' and 'orders' belong to 'subscribe'");
+    }
     return request;
 }
 

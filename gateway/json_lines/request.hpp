@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/json_lines/depth.hpp"
 #include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::json_lines {
@@ -15,6 +16,7 @@ namespace millpond::gateway::json_lines {
 /// A request of a client, one line with a JSON object:
 /// ```
 /// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
+/// {"subscribe":["AAPL"],"depth":10,"orders":true}   with the best levels of their books (or "full"), and the orders
 /// {"unsubscribe":["AAPL"]}        removes these; ["*"] removes all
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines are sent in batches at this interval; 0: at once
@@ -22,9 +24,10 @@ namespace millpond::gateway::json_lines {
 /// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
 /// {"token":"..."}                 the token; a tcp sink with a token needs it first, and only then
 /// ```
-/// A line may have several keys; they take effect in this order.
+/// A line may have several keys, which are applied in this order.
 struct Request {
     std::vector<std::string> subscribe;
+    Depth depth;  ///< Of the instruments in `subscribe`.
     std::vector<std::string> unsubscribe;
     std::optional<Delivery> mode;
     std::optional<std::chrono::milliseconds> interval;
@@ -33,13 +36,13 @@ struct Request {
     std::optional<std::string> token;
 };
 
-/// A line that is not a valid request. The text has the reason.
+/// A line is not a valid request; the message has the reason.
 class RequestError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Throws RequestError.
+/// Parses a line. Throws RequestError.
 [[nodiscard]] Request parse_request(std::string_view line);
 
 }  // namespace millpond::gateway::json_lines

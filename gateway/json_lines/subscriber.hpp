@@ -4,165 +4,225 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include <sys/uio.h>
 
 #include <millpond/feed/event.hpp>
 
+#include "gateway/json_lines/depth.hpp"
+#include "gateway/json_lines/depth_books.hpp"
 #include "gateway/json_lines/id_set.hpp"
 #include "gateway/json_lines/line_log.hpp"
 #include "gateway/json_lines/line_runs.hpp"
 #include "gateway/json_lines/request.hpp"
-#include "gateway/json_lines/standing.hpp"
+#include "gateway/json_lines/snapshot.hpp"
 #include "gateway/sinks/account.hpp"
 #include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::json_lines {
 
-/// {"type":"<type>","text":"<text>"} and a newline.
+/// Formats {"type":"<type>","text":"<text>"} with a newline.
 [[nodiscard]] std::string text_line(std::string_view type, std::string_view text);
 
-/// One client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket.
+/// What the clients of a sink read.
+struct Source {
+    const LineLog& lines;
+    const Snapshot& snapshot;
+    DepthBooks& books;  ///< Subscribers add their demand.
+};
+
+/// A client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket.
 /// The sender sends text() first, then the lines of gather(), or everything as one text from fill().
 ///
-/// It reads the log at its own pace. What falls out of the log before it was sent is lost to a client with mode `every`
-/// (and told: {"type":"missed","count":N}); with mode `conflate` the instrument's newest quote is *owed* and sent from
-/// the standing quotes. The board at joining is owed likewise, and behind a gap the quotes that it made incomplete, but
-/// neither is part of the account's sum. An owed quote is void if a line yet to be sent has a newer one.
+/// A client reads the log at its own pace. A client with mode `every` loses lines that leave the log before they were
+/// sent, and gets {"type":"missed","count":N}. With mode `conflate` the instrument's newest quote is *pending* instead,
+/// and is sent from the snapshot. The snapshot at joining is pending too, and after a gap the quotes that it made
+/// incomplete; neither is part of the account's sum. A pending quote is dropped if a line yet to be sent has a newer
+/// one.
+///
+/// With depth, a client gets each book as a snapshot first, and then its changes. A book whose changes left the log
+/// before they were sent, or that a gap made incomplete, is pending like a quote. With mode `conflate` the changes are
+/// not sent: the book is pending, and sent whole, before any other event that must not be conflated. Lines that a
+/// snapshot includes already are skipped.
 ///
 /// Threads: one.
-/// Memory:  a bit or two an instrument, and text that is bounded by kMostText.
+/// Memory:  eight bits for each instrument, 60 bytes for each symbol with depth, and text that is bounded by kMaxText
+///          and one book.
 class Subscriber {
 public:
-    /// It begins at the log's end; the board is owed to it.
-    Subscriber(Delivery mode, const LineLog& log, const Standing& standing);
+    /// Begins at the log's end, with the snapshot pending.
+    Subscriber(Delivery mode, const Source& source);
+    Subscriber(const Subscriber&) = delete;
+    Subscriber& operator=(const Subscriber&) = delete;
+    ~Subscriber();
 
-    /// Gives up every line before `oldest`, which is about to leave the log.
-    void leave_behind(std::uint64_t oldest);
+    /// Drops the lines before `oldest`, which are about to leave the log.
+    void drop_before(std::uint64_t oldest);
 
-    void obey(const Request& request);
-    /// A line to this client alone, outside the account: an answer or the reason for what follows. `text` is escaped.
-    void tell(std::string_view type, std::string_view text);
-    void tell_account();
-    /// Whether so much text for this client is pending that requests have to wait.
-    [[nodiscard]] bool overfull() const noexcept { return text_.size() - text_sent_ > kMostText; }
+    /// Throws RequestError if the feed sends less than the request wants; then nothing of it is applied.
+    void apply(const Request& request);
+    /// Sends a line to this client alone, outside its account: a reply or a reason. `text` is escaped.
+    void reply(std::string_view type, std::string_view text);
+    void reply_account();
+    /// Names the symbols of a subscription with depth that no instrument has yet.
+    void reply_unknown(const Request& request);
+    /// Whether the waiting text has reached its limit, so that requests have to wait.
+    [[nodiscard]] bool is_full() const noexcept { return text_.size() - text_sent_ > kMaxText; }
 
-    /// A new instrument; its id is standing.size() - 1.
-    void named(feed::InstrumentId id);
+    /// Called for each new instrument.
+    void add_instrument(feed::InstrumentId id);
 
-    /// Whether its interval does not allow sending yet.
-    [[nodiscard]] bool rests(std::int64_t now_ns) const noexcept {
-        return interval_.count() != 0 && now_ns < rests_until_ns_;
+    /// Whether the client's interval has not ended yet.
+    [[nodiscard]] bool is_paused(std::int64_t now_ns) const noexcept {
+        return interval_.count() != 0 && now_ns < paused_until_ns_;
     }
-    /// Everything was sent: starts the interval.
-    void rest_from(std::int64_t now_ns) noexcept { rests_until_ns_ = now_ns + interval_.count(); }
+    /// Starts the interval; call it when everything was sent.
+    void pause_from(std::int64_t now_ns) noexcept { paused_until_ns_ = now_ns + interval_.count(); }
 
-    /// Drops complete waiting lines, sends the reason and nothing after it.
+    /// Drops waiting lines that are not partly sent, sends the reason and nothing after it.
     void end(std::string_view reason);
     [[nodiscard]] bool ending() const noexcept { return ending_; }
     /// The next line to send to it.
     [[nodiscard]] std::uint64_t next_line() const noexcept { return next_; }
     [[nodiscard]] bool has_lines() const noexcept { return next_ < log_.end(); }
-    /// Whether something waits to be sent, the board aside.
-    [[nodiscard]] bool has_more() const noexcept { return has_lines() || !text_.empty() || owed_count_ != 0; }
+    /// Whether something waits to be sent, except for the snapshot.
+    [[nodiscard]] bool has_more() const noexcept { return has_lines() || !text_.empty() || pending_event_count_ != 0; }
 
     [[nodiscard]] Account account() const noexcept;
 
-    /// Bytes for it alone that go out before any line; who changes what is told or owed moves them.
+    /// Text for this client alone, to be sent before any line. Any non-const call invalidates it.
     [[nodiscard]] std::string_view text() const noexcept { return std::string_view{text_}.substr(text_sent_); }
-    /// So many bytes of text() went out.
-    void text_went_out(std::size_t bytes);
-    /// Whether something is owed that write_owed() would add to the text.
-    [[nodiscard]] bool owes() const noexcept;
-    void write_owed();
+    /// Reports that `bytes` bytes of text() were sent.
+    void on_text_sent(std::size_t bytes);
+    /// Whether write_pending() would add to the text.
+    [[nodiscard]] bool has_pending() const noexcept;
+    void write_pending();
+    /// Whether lines have to wait for write_pending(): they change a book that is not sent yet.
+    [[nodiscard]] bool has_pending_books() const noexcept { return !pending_books_.empty(); }
 
-    /// The next lines that it wants, at most what one system call takes, and what becomes of those between them.
-    static constexpr std::size_t kMostLines = 64;
+    /// Maximum number of gathered lines, which one system call can send.
+    static constexpr std::size_t kMaxLines = 64;
     struct Gathered {
         struct Item {
             iovec bytes;
             std::uint64_t line;
-            std::uint64_t filtered;  ///< Events passed over in front of it.
+            std::uint64_t filtered;  ///< Events skipped before it.
             std::uint64_t conflated;
         };
-        std::array<Item, kMostLines> items;
+        std::array<Item, kMaxLines> items;
         std::size_t count{0};
-        std::uint64_t filtered{0};  ///< Behind the last item.
+        std::uint64_t filtered{0};  ///< Events skipped after the last item.
         std::uint64_t conflated{0};
         std::uint64_t end{0};
     };
 
     void gather(Gathered& gathered) const;
-    /// So many bytes of what was gathered went out; the rest of a line half sent is text() from now on.
+    /// Reports that `bytes` bytes of the gathered lines were sent. The rest of a partly sent line becomes text().
     void settle(const Gathered& gathered, std::size_t bytes);
-    /// The mode of a client whose next bytes are the lines from next_line() on and nothing else, whatever other clients
-    /// get: see LineRuns. None if something is owed, filtered or timed.
+    /// Mode of a client that can be sent a LineRuns::Run, because its next bytes are the lines from next_line() on;
+    /// nullopt if anything is pending, filtered or delayed.
     [[nodiscard]] std::optional<Delivery> plain_mode() const noexcept {
-        const bool plain = everything_ && text_.empty() && interval_.count() == 0 && !ending_ && !owes();
+        const bool plain = everything_ && !everything_depth_.is_on() && text_.empty() && interval_.count() == 0 &&
+                           !ending_ && !has_pending();
         return plain ? std::optional{mode_} : std::nullopt;
     }
-    /// Takes a run of that mode, which begins at next_line(), in place of text; text_went_out() follows.
-    void take(const LineRuns::Run& run) noexcept;
+    /// Accounts for a run from next_line() in plain_mode(), which the caller sends instead of text(). Call
+    /// on_text_sent() afterwards.
+    void consume(const LineRuns::Run& run) noexcept;
 
-    /// Adds to the text what is owed and then lines, until it has about kMostText bytes or none is left. The
-    /// interval begins with the text that ends what waited when the first text of a row was filled.
+    /// Appends pending items and then lines to the text, up to about kMaxText bytes. The interval starts with the text
+    /// that contains the last line that was waiting when the first text of a series was filled.
     void fill(std::int64_t now_ns);
 
 private:
-    static constexpr std::size_t kMostText = LineRuns::kMostText;
-    static constexpr std::size_t kMostSymbols = 10'000;  ///< Subscribed to one by one.
+    static constexpr std::size_t kMaxText = LineRuns::kMaxText;
+    static constexpr std::size_t kMaxSymbols = 10'000;  ///< Maximum number of symbols in its subscriptions.
+
+    /// What happens to a line of a book.
+    enum class BookLine : std::uint8_t {
+        filtered,
+        covered,    ///< A snapshot includes it.
+        whole,      ///< The book becomes pending.
+        conflated,  ///< Likewise, as an event that counts.
+        sent,
+    };
 
     [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {
         return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
     }
-    /// Whether all lines before the echo's request have been passed on; owed quotes still come first.
+    /// Whether all lines before the echo's request were sent; pending quotes still come first.
     [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && next_ >= echo_->line; }
-    void owe_board(feed::InstrumentId id);
-    /// Behind a line that makes quotes incomplete, those quotes.
-    void owe_marked(std::uint64_t line);
-    void write_owed_states();
-    void write_owed_quotes();
-    void take_into_text(const Gathered& gathered);
-    void pass_over(const Gathered::Item& item);
-    void pass_the_end(const Gathered& gathered);
+    [[nodiscard]] Depth depth(feed::InstrumentId id) const noexcept;
+    [[nodiscard]] bool has_depth() const noexcept { return everything_depth_.is_on() || !depths_.empty(); }
+    void check_depth(const Request& request) const;
+    void check_depth(std::string_view symbol, market::ChannelDepth sent, Depth wanted) const;
+    void set_everything(bool everything, Depth depth);
+    void set_depth(feed::InstrumentId id, Depth depth);
+    [[nodiscard]] BookLine outcome(const Line& line, std::uint64_t number) const noexcept;
+    /// Accounts for the lines of books from `begin` on that are not sent, and makes their books pending.
+    void skip_book_lines(std::uint64_t begin, std::uint64_t end);
+    void drop_book_line(const Line& line, std::uint64_t number);
+    void add_pending_book(const Line& line, BookLine outcome);
+    void write_pending_books();
+    /// Returns false if the feed sends less than the client wants: the client gets the error and, as the last of this
+    /// book, an empty incomplete one.
+    [[nodiscard]] bool write_book(feed::InstrumentId id);
+    void add_snapshot(feed::InstrumentId id);
+    /// Adds the quotes that a gap or loss in this line made incomplete to the pending quotes.
+    void add_incomplete(std::uint64_t line);
+    /// Adds the instrument's book to the pending books; kNoInstrument: all books.
+    void add_books(feed::InstrumentId concerned);
+    void write_pending_states();
+    void write_pending_quotes();
+    void append_to_text(const Gathered& gathered);
+    void skip_to(const Gathered::Item& item);
+    void skip_rest(const Gathered& gathered);
 
     Delivery mode_;
     const LineLog& log_;
-    const Standing& standing_;
+    const Snapshot& snapshot_;
+    DepthBooks& books_;
     std::uint64_t next_;       // line to be sent next
     std::uint64_t joined_at_;  // events of the log before the first line
     std::chrono::nanoseconds interval_{0};
-    std::int64_t rests_until_ns_{0};
+    std::int64_t paused_until_ns_{0};
     bool ending_{false};
 
     bool everything_{true};
-    std::set<std::string, std::less<>> wanted_symbols_;
+    Depth everything_depth_;  // if everything_
+    IdSet excluded_;          // from everything_depth_: their feeds send less
+    std::map<std::string, Depth, std::less<>> wanted_symbols_;
     IdSet wanted_;
 
-    bool owes_channels_{true};  // the channels' states are to be sent
-    IdSet owed_states_;         // instruments whose standing state is to be sent
-    IdSet owed_;                // instruments whose standing quote is to be sent
-    IdSet owed_events_;         // those of them that stand for an event
-    std::uint64_t owed_count_{0};
-    std::uint64_t untold_losses_{0};
+    bool pending_channels_{true};  // states of channels are pending
+    IdSet pending_states_;         // instruments whose newest state is to be sent
+    IdSet pending_quotes_;         // instruments whose newest quote is to be sent
+    IdSet pending_events_;         // pending quotes that count as an event
+    std::uint64_t pending_event_count_{0};
+    std::unordered_map<feed::InstrumentId, Depth> depths_;           // of wanted_ instruments with depth
+    IdSet pending_books_;                                            // instruments whose whole book is to be sent
+    IdSet pending_book_events_;                                      // pending books that count as an event
+    std::unordered_map<feed::InstrumentId, std::uint64_t> covered_;  // books that include the lines before that one
+    std::uint64_t unreported_losses_{0};
 
-    /// A request for an echo; a newer one takes the place of one that waits.
+    /// A requested echo; a newer request replaces one that waits.
     struct Echo {
         std::uint64_t number;
-        std::uint64_t line;  // the first that came after the request
+        std::uint64_t line;  // the first line after the request
     };
     std::optional<Echo> echo_;
-    std::uint64_t flush_end_{0};  // lines before it go out without a rest between them
+    std::uint64_t flush_end_{0};  // end of the lines that are sent without a pause
 
-    std::string text_;  // for this client alone: answers, owed quotes, the rest of a line half sent
+    std::string text_;  // text for this client alone: replies, pending quotes, the rest of a partly sent line
     std::size_t text_sent_{0};
-    std::uint64_t text_events_{0};  // events that end in it
+    std::uint64_t text_events_{0};  // events in the text
     std::uint64_t text_snapshot_{0};
-    Account sums_;  // published and queued are not kept
+    Account sums_;  // without published and queued
 };
 
 }  // namespace millpond::gateway::json_lines

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,24 +23,25 @@
 
 namespace millpond::gateway {
 
-/// What a feed has beyond its one line: line B, and the server that is asked for what no line brought.
+/// Arbitrates lines A and B of a feed, and requests messages that no line delivered from its re-request server.
 ///
-/// Threads: as FeedLine.
+/// Threads: like FeedOf.
 template <class Decoder>
 class ArbitratedLines {
 public:
     using Arbiter = feed::LineArbiter<Decoder>;
     using Format = feed::Sequencing<Decoder>;
     using Session = typename Format::Session;
-    /// The Rerequester can name its sessions.
+    /// Whether the Rerequester can request messages of such sessions.
     static constexpr bool kAsks = requires(feed::Rerequester& asker, Session session) {
         asker.due(session, std::uint64_t{}, std::uint64_t{}, std::uint64_t{});
     };
 
     ArbitratedLines(const FeedConfig& config, const RerequestSettings& rerequest)
-        : arbiter_({.held = config.reorder_datagrams,
+        : arbiter_({.held = rerequest.rerequest.empty() ? kHeldForLine : kHeldForServer,
                     .from_first = !rerequest.rerequest.empty() && rerequest.rerequest_start}),
-          window_ticks_(reorder_ticks(config)) {
+          window_ticks_(reorder_ticks(config)),
+          join_ticks_(std::max(window_ticks_, join_ticks())) {
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
         if (rerequest.rerequest.empty()) return;
         answers_.emplace(rerequest.rerequest, config.receive_buffer);
@@ -47,45 +49,53 @@ public:
     }
 
     struct Brought {
-        std::span<const net::Datagram> second;  ///< By line B; valid until the next poll.
-        std::size_t answers{0};                 ///< Datagrams by the server.
+        std::span<const net::Datagram> second;  ///< Datagrams of line B; valid until the next poll.
+        std::size_t answers{0};                 ///< Number of datagrams from the server.
     };
-    /// Takes what line A brought, then what line B and the server did.
+    /// Arbitrates the datagrams of line A, then those of line B and of the server.
     template <class Target>
     Brought poll(std::span<const net::Datagram> first, Target& target, std::uint16_t channel) {
         Brought brought;
-        take(0, first, target, channel);
+        receive(0, first, target, channel);
         if (second_) {
             brought.second = second_->poll();
-            take(1, brought.second, target, channel);
+            receive(1, brought.second, target, channel);
         }
         if (answers_) {
             const auto datagrams = answers_->poll();
-            take(Arbiter::kAnswers, datagrams, target, channel);
+            receive(Arbiter::kAnswers, datagrams, target, channel);
             brought.answers = datagrams.size();
         }
-        look_at_hole(target);
+        check_gap(target);
         return brought;
     }
 
-    /// Something waits for time to pass.
+    /// Whether datagrams wait behind a gap for a timeout.
     [[nodiscard]] bool holding() const noexcept { return arbiter_.holding(); }
-    /// session: the decoder's.
-    void beat(const Session& session) noexcept {
+    /// Time for which they have been waiting; 0 if none waits.
+    [[nodiscard]] std::uint64_t waiting_ticks() const noexcept {
+        return arbiter_.holding() ? core::ticks() - arbiter_.since() : 0;
+    }
+    /// Updates re-requests and sessions; call it a few times a second. session: the decoder's. rejoin: whether to join
+    /// line B's group again.
+    void beat(const Session& session, bool rejoin) noexcept {
         if (answers_) answers_->beat();
         if (!second_) return;
         second_->refresh_kernel_drops();
+        if (rejoin) second_->rejoin();
         for (std::size_t line = 0; line < Arbiter::kLines; ++line) {
             const bool apart = arbiter_.apart(line) >= kApart;
             apart_[line].set(
-                apart ? SessionsApart{Format::name_of(arbiter_.session_apart(line)), Format::name_of(session)}
+                apart ? SessionsApart{.line = Format::name_of(arbiter_.session_apart(line)),
+                                      .feed = Format::name_of(session),
+                                      .data = arbiter_.brings_data_apart(line) ? std::uint64_t{1} : std::uint64_t{0}}
                       : SessionsApart{});
         }
     }
-    /// Of a line that brings another session than the feed's; on any thread.
+    /// The sessions of a line and of the feed while they differ; on any thread.
     [[nodiscard]] std::optional<SessionsApart> apart(std::size_t line) const noexcept { return apart_[line].read(); }
 
-    /// Null when there is no line B, or no server.
+    /// Receiver of line B, and client of the re-request server; null if there is none.
     [[nodiscard]] const net::UdpReceiver* second() const noexcept { return second_ ? &*second_ : nullptr; }
     [[nodiscard]] const RequestClient* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
     [[nodiscard]] const Arbiter& arbiter() const noexcept { return arbiter_; }
@@ -104,30 +114,34 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kApart = 3;  // datagrams: more than the begin of a session holds
+    // Maximum numbers of datagrams that wait behind a gap, which the other line or the server may fill.
+    static constexpr std::size_t kHeldForLine = 512;
+    static constexpr std::size_t kHeldForServer = 8'192;
+    static constexpr std::uint64_t kApart =
+        3;  // consecutive datagrams of another session; more than occur at the start of a session
 
     template <class Target>
-    void take(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
+    void receive(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
         for (const auto& datagram : datagrams) {
-            arbiter_.take(line, datagram.bytes,
-                          {.receive_utc_ns = datagram.receive_utc_ns,
-                           .receive_ticks = datagram.receive_ticks,
-                           .channel = channel},
-                          target);
+            arbiter_.receive(line, datagram.bytes,
+                             {.receive_utc_ns = datagram.receive_utc_ns,
+                              .receive_ticks = datagram.receive_ticks,
+                              .channel = channel},
+                             target);
         }
     }
 
     template <class Target>
-    void look_at_hole(Target& target) {
+    void check_gap(Target& target) {
         if (!arbiter_.holding()) return;
         const auto now = core::ticks();
-        if (now - arbiter_.since() < window_ticks_) return;
+        const bool joining = arbiter_.joining(target);
+        if (now - arbiter_.since() < (joining ? join_ticks_ : window_ticks_)) return;
         if constexpr (kAsks) {
-            if (asker_) {
-                const auto hole = arbiter_.hole(target);
-                if (const auto request = asker_->due(hole.session, hole.first, hole.last, now))
-                    answers_->send(*request);
-                if (!asker_->hopeless(now)) return;
+            if (asker_ && !joining) {
+                const auto gap = arbiter_.gap(target);
+                if (const auto request = asker_->due(gap.session, gap.first, gap.last, now)) answers_->send(*request);
+                if (!asker_->exhausted(now)) return;
                 asker_->give_up();
             }
         }
@@ -140,6 +154,7 @@ private:
     Arbiter arbiter_;
     std::array<SharedSessionsApart, Arbiter::kLines> apart_;
     std::uint64_t window_ticks_;
+    std::uint64_t join_ticks_;
 };
 
 }  // namespace millpond::gateway

@@ -11,23 +11,23 @@
 #include <utility>
 
 #include <millpond/core/thread_name.hpp>
-#include <millpond/net/pcap_writer.hpp>
+#include <millpond/files/pcap_writer.hpp>
 
 namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20U;
-constexpr std::uint64_t kHeaderBytes = 24;                    ///< Of a file without datagrams.
-constexpr std::string_view kBeginsWith = "\x4d\x3c\xb2\xa1";  ///< The magic of a pcap file with nanoseconds.
+constexpr std::uint64_t kHeaderBytes = 24;                    ///< Size of a file without datagrams.
+constexpr std::string_view kBeginsWith = "\x4d\x3c\xb2\xa1";  ///< Magic number of a pcap file with nanoseconds.
 constexpr std::chrono::milliseconds kRest{5};
 constexpr std::chrono::milliseconds kTryAgain{250};
 
 }  // namespace
 
-Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, service::Say say)
+Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, service::LogFunction log)
     : options_(std::move(options)),
       feeds_(std::move(feeds)),
-      say_(std::move(say)),
+      log_(std::move(log)),
       ring_(options_.buffer_bytes),
       file_((std::filesystem::path{options_.folder} / (options_.name + ".pcap")).string(), options_.file_mode,
             kBeginsWith) {
@@ -49,7 +49,7 @@ bool Capture::begin_file() {
     if (!file_.open()) return false;
     counters_.files.add();
     std::string header;
-    net::append_pcap_header(header);
+    files::append_pcap_header(header);
     waiting_.text.insert(0, header);
     return true;
 }
@@ -81,7 +81,7 @@ bool Capture::gather() {
             break;
         }
         auto& to = (entry->feed & kBefore) != 0 && file_.is_held() ? before_ : waiting_;
-        net::append_pcap_datagram(to.text, {entry->utc_ns, {}, feeds_[entry->feed & ~kBefore], entry->bytes});
+        files::append_pcap_datagram(to.text, {entry->utc_ns, {}, feeds_[entry->feed & ~kBefore], entry->bytes});
         counters_.datagrams.add();
         counters_.bytes.add(entry->bytes.size());
         ring_.pop();
@@ -91,7 +91,7 @@ bool Capture::gather() {
 
 bool Capture::write_out() {
     if (!waiting_.rest().empty() && waiting_.written == 0 && file_.close_if_moved()) {
-        say_(service::Severity::warning, options_.name + ".moved",
+        log_(service::Severity::warning, options_.name + ".moved",
              fmt::format("capture: '{}' was moved or removed; continuing in a new file", file_.path()));
     }
     if (!file_.is_open() && !begin_file()) return refused("opened");
@@ -121,7 +121,7 @@ bool Capture::write_out() {
 bool Capture::refused(std::string_view what) {
     const int error = errno;
     counters_.write_errors.add();
-    say_(service::Severity::error, options_.name + ".capture",
+    log_(service::Severity::error, options_.name + ".capture",
          fmt::format("capture: '{}' cannot be {}: {}; retrying while the ring fills", file_.path(), what,
                      std::generic_category().message(error)));
     return false;

@@ -15,24 +15,25 @@
 
 namespace millpond::gateway {
 
-/// Puts what the lines of one feed bring into the capture, each line split where it begins a new session. Two sessions
+/// Writes the datagrams of a feed's lines to the capture, and splits each line where a new session begins. Two sessions
 /// that begin within one batch are split as one. The first datagram of an unconfirmed session (feed::ConfirmedSession)
-/// is written when it is known whose it is.
+/// is written once its session is known.
 ///
 /// Threads: the receive thread.
-/// Memory:  the longest datagram a line of a feed with sequence numbers.
+/// Memory:  one datagram of maximum length for each line of a feed with sequence numbers.
 template <class Decoder>
 class CapturedFeed {
 public:
-    /// Before the first put; takes the memory. first_number: line A's in the capture; line B's is the next.
+    /// Sets the numbers in the capture: `first_number` for line A, the next one for line B. Allocates; call it before
+    /// the first put.
     void set_first_number(std::uint32_t first_number) {
         first_number_ = first_number;
         if constexpr (feed::Sequenced<Decoder>) {
-            for (auto& kept : kept_) kept.bytes.resize(feed::kMostHeldBytes);
+            for (auto& kept : kept_) kept.bytes.resize(feed::kMaxHeldBytes);
         }
     }
 
-    /// What a line brought, after it was decoded. sessions: how many new ones the feed has started.
+    /// Writes the datagrams that a line received, after they were decoded. sessions: new sessions of the feed so far.
     void put(Capture& capture, std::uint32_t line, std::span<const net::Datagram> datagrams, const Decoder& decoder,
              std::uint64_t sessions) noexcept {
         const bool begins = seen_[line] != sessions;
@@ -42,11 +43,11 @@ public:
         std::size_t begin = 0;
         if (begins) [[unlikely]] {
             if (!kept_begins) begin = begin_of_session(datagrams, decoder);
-            const bool is_slower = told_ == sessions;
+            const bool is_slower = announced_sessions_ == sessions;
             for (const auto& datagram : datagrams.first(begin)) put_one(capture, line, datagram, is_slower);
             if (kept_begins || begin != datagrams.size()) {
                 seen_[line] = sessions;
-                if (!is_slower && capture.begin_session()) told_ = sessions;
+                if (!is_slower && capture.begin_session()) announced_sessions_ = sessions;
             }
             if (kept_begins) put_kept(capture, line);
         }
@@ -54,23 +55,23 @@ public:
         if (!rest.empty() && keep(kept, rest.back(), decoder)) rest = rest.first(rest.size() - 1);
         for (const auto& datagram : rest) put_one(capture, line, datagram, false);
     }
-    /// No datagram comes any more.
+    /// Writes held datagrams; call it after the last put.
     void finish(Capture& capture) noexcept {
         for (std::uint32_t line = 0; line < kept_.size(); ++line) put_kept(capture, line);
     }
 
 private:
-    /// The newest datagram of a line, while it is not decided whether it begins a session.
+    /// Newest datagram of a line while it is not known whether it begins a session.
     struct Kept {
         std::size_t size{0};
         std::int64_t receive_utc_ns{0};
         std::vector<std::byte> bytes;
         [[nodiscard]] std::span<const std::byte> view() const noexcept { return std::span{bytes}.first(size); }
     };
-    /// Where one datagram does not change the session: keeps the last one of another session than the decoder's.
+    /// Holds the last datagram if its session is not the decoder's. False if it need not be held.
     static bool keep(Kept& kept, const net::Datagram& last, const Decoder& decoder) noexcept {
         if constexpr (feed::Sequenced<Decoder>) {
-            if (last.bytes.size() > feed::kMostHeldBytes || !feed::Sequencing<Decoder>::read(last.bytes) ||
+            if (last.bytes.size() > feed::kMaxHeldBytes || !feed::Sequencing<Decoder>::read(last.bytes) ||
                 is_of_session(last.bytes, decoder))
                 return false;
             kept.size = last.bytes.size();
@@ -95,7 +96,7 @@ private:
         }
         return true;
     }
-    /// The first datagram of the decoder's session; the number of datagrams if there is none.
+    /// Index of the first datagram of the decoder's session; the number of datagrams if there is none.
     static std::size_t begin_of_session(std::span<const net::Datagram> datagrams, const Decoder& decoder) noexcept {
         std::size_t at = 0;
         while (at < datagrams.size() && !is_of_session(datagrams[at].bytes, decoder)) ++at;
@@ -103,8 +104,8 @@ private:
     }
 
     std::uint32_t first_number_{0};
-    std::uint64_t told_{0};                // sessions that the capture knows have started
-    std::array<std::uint64_t, 2> seen_{};  // and that each line has reached
+    std::uint64_t announced_sessions_{0};  // sessions that the capture has announced
+    std::array<std::uint64_t, 2> seen_{};  // sessions that each line has reached
     std::array<Kept, 2> kept_{};
 };
 

@@ -11,40 +11,57 @@
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
-#include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/health/last_error.hpp"
 #include "gateway/receive/capture.hpp"
+#include "gateway/receive/line.hpp"
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/publisher.hpp"
 #include "gateway/receive/request_client.hpp"
 #include "gateway/receive/sessions_apart.hpp"
+#include "gateway/receive/soupbin_receiver.hpp"
 #include "gateway/settings/config.hpp"
+#include "service/last_error.hpp"
 
 namespace millpond::gateway {
 
-/// A table of fixed size that a decoder keeps; its counters are `<name>_live` and `<name>_refused`.
+/// A table of fixed size that a decoder keeps.
 struct FeedTable {
     std::string_view name;  ///< "orders"
     std::uint64_t capacity{0};
-    std::string_view bound;  ///< The key of the configuration that limits it.
+    std::string_view bound;  ///< Configuration key that sets its size.
 };
 
-/// State of the rebuilding of a feed's books.
+/// Counters of a feed for findings and the log.
+struct FeedHealth {
+    /// Counts of the feed's table.
+    struct Table {
+        std::uint64_t used{0};
+        std::uint64_t refused{0};  ///< Entries that did not fit.
+        std::uint64_t clears{0};   ///< Clear events, after which the table is empty.
+    };
+    std::uint64_t malformed{0};  ///< Datagrams that were not decoded.
+    std::uint64_t rejected{0};   ///< Messages that were rejected, or of an unknown type.
+    std::uint64_t missing{0};    ///< Missing sequence numbers.
+    std::uint64_t strays{0};     ///< Datagrams of another session that was not confirmed.
+    std::uint64_t crossed{0};    ///< Books that were crossed or locked while their instrument traded.
+    Table table{};               ///< Zeros if the decoder has no table.
+};
+
+/// State of a rebuild of a feed's books.
 struct Rebuilding {
-    bool wanted{false};                    ///< The books are incomplete.
-    health::LastError::Said last_failure;  ///< Its time is 0 when no attempt has failed.
+    bool wanted{false};                       ///< The books are incomplete.
+    service::LastError::Report last_failure;  ///< Last failed attempt; its time is 0 if none has failed.
 };
 
-/// One feed of a receive thread, whatever its format (FeedLine): where its datagrams come in, and what reads them. The
-/// receive thread makes one indirect call for each poll, and none for a datagram.
+/// A feed of a receive thread, in any format (FeedOf): its sockets and its decoder. The receive thread makes one
+/// virtual call for each poll, and none for a datagram.
 ///
 /// Threads: poll, holding, beat and finish on the receive thread; set_captured_as before it starts; the rest on any.
 class Feed {
 public:
     using CounterVisitor =
         std::function<void(std::string_view name, std::string_view help, const core::Tally& counter)>;
-    using LineVisitor = std::function<void(std::string_view name, const net::UdpReceiver& receiver)>;
+    using LineVisitor = std::function<void(std::string_view name, const Line& line)>;
     using ArbitratedVisitor = std::function<void(std::string_view name, const feed::LineCounters& counters,
                                                  const feed::SequenceCounters& sequence)>;
 
@@ -58,60 +75,62 @@ public:
     virtual std::size_t poll(Publisher& publisher, Notices& notices, Capture* capture) = 0;
     /// Whether datagrams wait behind a gap for a timeout.
     [[nodiscard]] virtual bool holding() const noexcept = 0;
-    /// To be called a few times a second: the kernel's drop counter, losses that no number shows, and the day.
+    /// Reads the kernel's drop counter, reports losses that no sequence number shows, and passes the midnight to the
+    /// decoder; call it a few times a second.
     virtual void beat(Publisher& publisher) noexcept = 0;
-    /// Called after the last poll.
+    /// Writes held datagrams to the capture; call it after the last poll.
     virtual void finish(Capture& capture) noexcept = 0;
-    /// Its number in the capture; line B's is the next.
+    /// Sets the numbers of lines A (`number`) and B (the next one) in the capture.
     virtual void set_captured_as(std::uint32_t number) = 0;
-    /// When the exchange's day began; known to the decoder after the next beat.
+    /// Sets the start of the exchange's day, which the decoder uses after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
 
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
-    /// Line A's.
-    [[nodiscard]] virtual const net::UdpReceiver& receiver() const noexcept = 0;
+    /// Line A.
+    [[nodiscard]] virtual Line receiver() const noexcept = 0;
+    /// The connection of a feed that receives by TCP; null for others.
+    [[nodiscard]] virtual const SoupBinReceiver* connection() const noexcept = 0;
     [[nodiscard]] virtual const feed::DecodeCounters& counters() const noexcept = 0;
+    [[nodiscard]] virtual FeedHealth health() const noexcept = 0;
     /// All counters of the decoder.
     virtual void visit_counters(const CounterVisitor& visit) const = 0;
-    /// Counters that the lines share, and those of rebuilding books.
+    /// Counters that the lines share, and those of book rebuilds.
     virtual void visit_line_counters(const CounterVisitor& visit) const = 0;
-    /// The inputs of market data: line "a", and "b" if there is one.
+    /// Visits line "a" and, if there is one, line "b".
     virtual void for_each_line(const LineVisitor& visit) const = 0;
-    /// The counters and sequence counters of each line, if there are two.
+    /// Visits the counters and sequence counters of each line if there are two.
     virtual void for_each_arbitrated(const ArbitratedVisitor& visit) const = 0;
-    /// Of line 0 ("a") or 1, if it brings another session than the feed's and is ignored.
+    /// The sessions of line 0 ("a") or 1 and of the feed, while they differ and the line is ignored.
     [[nodiscard]] virtual std::optional<SessionsApart> sessions_apart(std::size_t line) const = 0;
-    /// The server for re-requests, or null.
+    /// The re-request server; null if there is none.
     [[nodiscard]] virtual const RequestClient* request_server() const noexcept = 0;
-    /// Empty if the decoder has no table.
+    /// The decoder's table; nullopt if it has none.
     [[nodiscard]] virtual std::optional<FeedTable> table() const noexcept = 0;
-    /// Empty if no books are rebuilt.
+    /// Number of the first message received, of a feed whose instruments are known only from their quotes, if the
+    /// session started before it; otherwise 0.
+    [[nodiscard]] virtual std::uint64_t joined_at() const noexcept = 0;
+    /// Whether its quotes come from order books, which stay incomplete after a gap.
+    [[nodiscard]] virtual bool keeps_books() const noexcept = 0;
+    /// State of book rebuilds; nullopt if books are not rebuilt.
     [[nodiscard]] virtual std::optional<Rebuilding> rebuilding() const = 0;
 
-    /// core::monotonic_nanos() of the beat after the last datagram that belongs to the feed; 0 before the first. Those
-    /// of another session or channel, and those that cannot be decoded, do not.
+    /// Time of the beat after the last datagram of the feed, by core::monotonic_nanos(); 0 before the first. Excludes
+    /// datagrams of other sessions and channels, and undecodable ones.
     [[nodiscard]] const core::Tally& heard_ns() const noexcept { return heard_ns_; }
-    /// 1 from the datagram that ends the session to the next message, otherwise 0.
+    /// Time for which datagrams had been waiting behind a gap at the last beat.
+    [[nodiscard]] const core::Tally& waits_ns() const noexcept { return waits_ns_; }
+    /// 1 from the datagram that ends the session until the next message, otherwise 0.
     [[nodiscard]] const core::Tally& session_over() const noexcept { return session_over_; }
-    /// Datagrams of another session that was not confirmed.
-    [[nodiscard]] std::uint64_t strays() const {
-        std::uint64_t strays = 0;
-        const auto add = [&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name == "session_strays" || name == "line_strays") strays += tally.read();
-        };
-        visit_counters(add);
-        visit_line_counters(add);
-        return strays;
-    }
-    /// Calls visit(fd) for every descriptor that becomes readable with input.
+    /// Calls visit(fd) for the descriptor of each socket.
     void for_each_fd(const std::function<void(int)>& visit) const {
-        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) { visit(receiver.fd()); });
+        for_each_line([&](std::string_view, const Line& line) { visit(line.fd()); });
         if (const auto* server = request_server()) visit(server->fd());
     }
 
 protected:
     [[nodiscard]] std::int64_t midnight() const noexcept { return midnight_utc_ns_.load(std::memory_order_relaxed); }
     core::Tally heard_ns_;
+    core::Tally waits_ns_;
     core::Tally session_over_;
 
 private:

@@ -13,8 +13,7 @@
 namespace millpond::gateway {
 
 /// Publishes a Gap for losses that no sequence number shows: for feeds without numbers, datagrams that the kernel
-/// dropped or that had a wrong checksum; and for all feeds, whatever may have been lost during a silence that was too
-/// long.
+/// dropped or that had a wrong checksum; for all feeds, a silence longer than the feed's limit.
 ///
 /// If a feed with sequence numbers continues after a silence and none is missing, nothing was lost: its quotes are
 /// published once more, a few at each beat.
@@ -24,50 +23,54 @@ class FeedLoss {
 public:
     struct Options {
         std::uint16_t channel{0};
-        std::int64_t patience_ns{0};  ///< Silence that counts as loss; 0: none does.
+        std::int64_t patience_ns{0};  ///< Silence that counts as a loss; 0: never.
         bool sequenced{false};
     };
     /// Current counts of the feed.
     struct Seen {
-        std::uint64_t datagrams{0};  ///< Or another count that changes with each datagram of the feed.
-        std::uint64_t dropped{0};    ///< By the kernel, or for a wrong checksum.
-        std::uint64_t next{0};       ///< Sequence number.
+        std::uint64_t datagrams{0};  ///< Any count that changes with each datagram of the feed.
+        std::uint64_t dropped{0};    ///< Datagrams dropped by the kernel, or for a wrong checksum.
+        std::uint64_t next{0};       ///< Next sequence number.
         std::uint64_t agreed{0};     ///< Heartbeats that named exactly the next number.
         bool over{false};            ///< The session has ended.
     };
 
     explicit FeedLoss(const Options& options) noexcept : options_(options) {}
 
-    /// A few times a second. O(1), but for kConfirmed quotes while a silence's quotes are confirmed.
+    /// Checks for losses; call it a few times a second. O(1), and O(kConfirmed) while quotes are confirmed after a
+    /// silence. Returns true if a silence has ended without a loss.
     template <class Publisher>
-    void beat(const Seen& seen, std::int64_t now_ns, Publisher& publisher) noexcept {
+    bool beat(const Seen& seen, std::int64_t now_ns, Publisher& publisher) noexcept {
         const bool heard = seen.datagrams != seen_.datagrams;
         if (heard) heard_ns_ = now_ns;
         if (!options_.sequenced) note_drops(seen, publisher);
         seen_.datagrams = seen.datagrams;
         seen_.dropped = seen.dropped;
         if (state_ != State::sound && publisher.board().gapped(options_.channel) != silence_) {
-            state_ = State::sound;  // a loss since then: the remaining quotes of the silence stay incomplete
+            state_ = State::sound;  // a later loss: remaining quotes of the silence stay incomplete
         }
+        bool lost_nothing = false;
         if (state_ == State::silent) {
             if (options_.sequenced && (seen.next != seen_.next || seen.agreed != seen_.agreed)) {
                 state_ = State::confirming;
                 confirmed_ = 0;
+                lost_nothing = true;
             } else if (!options_.sequenced && heard) {
                 state_ = State::sound;
             }
         }
         if (state_ == State::confirming) confirm(publisher);
-        if (state_ == State::silent || seen.over || !is_silent(now_ns, publisher)) return;
-        // Quotes above it were complete before this silence, and before one that is still being confirmed.
+        if (state_ == State::silent || seen.over || !is_silent(now_ns, publisher)) return lost_nothing;
+        // Quotes with higher numbers were complete before this silence, and before one that is still being confirmed.
         if (publisher.board().gapped(options_.channel) != silence_) lost_ = publisher.board().gapped(options_.channel);
         publish(feed::GapReason::silence, publisher);
         silence_ = publisher.board().gapped(options_.channel);
         seen_ = seen;
         state_ = State::silent;
+        return false;
     }
 
-    /// The beat after the feed's last datagram, in the caller's time; 0 before the first.
+    /// Time of the beat after the feed's last datagram, on the caller's clock; 0 before the first.
     [[nodiscard]] std::int64_t heard_ns() const noexcept { return heard_ns_; }
 
 private:
@@ -110,12 +113,12 @@ private:
     }
 
     Options options_;
-    Seen seen_{};  // at the last beat; the numbers when the silence was noticed
+    Seen seen_{};  // counts at the last beat; its numbers are those of the time when the silence was noticed
     std::int64_t heard_ns_{0};
     int beats_to_mark_{0};
     State state_{State::sound};
     std::uint64_t silence_{0};  // ring number of the last silence's Gap
-    std::uint64_t lost_{0};     // and of the last Gap before it for another reason
+    std::uint64_t lost_{0};     // ring number of the last Gap before it for another reason
     feed::InstrumentId confirmed_{0};
 };
 

@@ -10,12 +10,12 @@
 
 namespace millpond::gateway {
 
-/// A log message of a receive thread, which the thread that watches it writes.
+/// A log message from a receive thread, written by the watching thread.
 struct Notice {
     enum class Kind : std::uint8_t {
-        rejected,  ///< A datagram, or the rest of one, was not decoded: `error`, `bytes`.
-        gap,       ///< Something was lost: `gap`, numbers first..last if known.
-        clear,     ///< The quotes of the channel are void: `reason`.
+        rejected,  ///< A datagram or the rest of one was not decoded; has `error` and `bytes`.
+        gap,       ///< Messages were lost; has `gap`, with sequence numbers first..last if known.
+        clear,     ///< The channel's quotes are void; has `reason`.
     };
     Kind kind{Kind::rejected};
     std::uint16_t channel{0};
@@ -27,13 +27,13 @@ struct Notice {
     feed::DecodeError error{};
 };
 
-/// Passes notices from a receive thread to the one that watches it. Notices that do not fit are counted.
+/// Passes notices from a receive thread to the watching thread. Notices that do not fit are counted.
 class Notices {
 public:
-    void put(const Notice& notice) noexcept {
+    void push(const Notice& notice) noexcept {
         if (!ring_.try_push(notice)) dropped_.add();
     }
-    [[nodiscard]] bool take(Notice& into) noexcept { return ring_.try_pop(into); }
+    [[nodiscard]] bool pop(Notice& into) noexcept { return ring_.try_pop(into); }
     [[nodiscard]] const core::Tally& dropped() const noexcept { return dropped_; }
 
 private:

@@ -24,17 +24,17 @@
 #include <millpond/core/start_thread.hpp>
 #include <millpond/core/thread_name.hpp>
 
-#include "gateway/receive/midnight.hpp"
 #include "service/out_of_memory.hpp"
+#include "service/time_zone.hpp"
 
 namespace millpond::gateway {
 namespace {
 
 constexpr std::int64_t kBeatNs = 100'000'000;
 constexpr int kBeatMs = 100;
-/// While datagrams wait behind a gap.
+/// Poll timeout while datagrams wait behind a gap.
 constexpr int kHoldMs = 1;
-/// While datagrams keep coming, the time is read once in this many rounds.
+/// Number of rounds between two readings of the time while datagrams keep arriving.
 constexpr std::uint32_t kBusyRounds = 256;
 
 memory::HugePages huge_pages_of(Wanted wanted) {
@@ -56,16 +56,26 @@ std::uint32_t number_of_group(const std::string& name) {
     return found.gr_gid;
 }
 
-market::RingWriterOptions writer_options(const RingConfig& ring, const Config& config) {
+/// The sizes of the ring and its board.
+market::RingWriterOptions size_options(const RingConfig& ring, const Config& config) {
+    constexpr std::uint32_t kDepthOfFull = 10;
     std::uint32_t channels = 1;
-    for (const auto& feed : config.feeds) {
-        if (feed.ring == ring.name) channels = std::max(channels, *feed.channel + 1U);
-    }
     market::RingWriterOptions options;
-    options.name = ring.name;
+    for (const auto& feed : config.feeds) {
+        if (feed.ring != ring.name) continue;
+        channels = std::max(channels, *feed.channel + 1U);
+        const auto depth = feed.format.depth().depth;
+        options.depth = std::max(options.depth, depth == feed::kFullDepth ? kDepthOfFull : depth);
+    }
     options.capacity = ring.capacity;
     options.max_instruments = static_cast<std::uint32_t>(ring.max_instruments);
     options.max_channels = channels;
+    return options;
+}
+
+market::RingWriterOptions writer_options(const RingConfig& ring, const Config& config) {
+    auto options = size_options(ring, config);
+    options.name = ring.name;
     options.memory.huge_pages = huge_pages_of(ring.huge_pages);
     options.memory.lock = ring.lock;
     options.memory.mode = ring.mode;
@@ -81,7 +91,13 @@ market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
 
 }  // namespace
 
-Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say say)
+std::size_t ring_bytes(const RingConfig& ring, const Config& config) {
+    const auto sizes = size_options(ring, config);
+    return market::board_offset(sizes.capacity) +
+           market::board_bytes(sizes.max_instruments, sizes.max_channels, sizes.depth);
+}
+
+Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::LogFunction log)
     : config_(ring),
       writer_(open_ring(ring, config)),
       instruments_(service::need_memory(fmt::format("ring '{}': max_instruments = {}", ring.name, ring.max_instruments),
@@ -89,11 +105,15 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say sa
       publisher_(writer_, instruments_, notices_),
       tables_(
           {.huge_pages = ring.huge_pages == Wanted::none ? memory::HugePages::none : memory::HugePages::transparent}) {
-    take_over_names();
-    for (const auto& feed : config.feeds) {
-        if (feed.ring == ring.name) open(feed, say);
+    for (const auto& removed : writer_.removed()) {
+        log(service::Severity::warning, fmt::format("{}.removed {}", ring.name, removed),
+            fmt::format("ring '{}': removed {}", ring.name, removed));
     }
-    if (!config.capture.empty()) open_capture(config, std::move(say));
+    adopt_names();
+    for (const auto& feed : config.feeds) {
+        if (feed.ring == ring.name) open(feed, log);
+    }
+    if (!config.capture.empty()) open_capture(config, std::move(log));
     set_midnights(core::utc_nanos());
     watch_sockets();
     beat();
@@ -101,12 +121,11 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say sa
 
 Pipeline::~Pipeline() { stop(); }
 
-void Pipeline::open_capture(const Config& config, service::Say say) {
+void Pipeline::open_capture(const Config& config, service::LogFunction log) {
     std::vector<net::SocketAddress> feeds;
     for (const auto& feed : feeds_) {
         feed->set_captured_as(static_cast<std::uint32_t>(feeds.size()));
-        feed->for_each_line(
-            [&](std::string_view, const net::UdpReceiver& receiver) { feeds.push_back(receiver.report().local); });
+        feed->for_each_line([&](std::string_view, const Line& receiver) { feeds.push_back(receiver.report().local); });
     }
     service::need_memory(fmt::format("capture_buffer = {}", config.capture_buffer), [&] {
         capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
@@ -115,22 +134,26 @@ void Pipeline::open_capture(const Config& config, service::Say say) {
                                                               .rotate_bytes = config.capture_rotate_bytes,
                                                               .keep = config.capture_keep,
                                                               .file_mode = config.file_mode},
-                                             std::move(feeds), std::move(say));
+                                             std::move(feeds), std::move(log));
     });
 }
 
-void Pipeline::take_over_names() {
+void Pipeline::adopt_names() {
     for (feed::InstrumentId id = 0; id < writer_.instruments(); ++id) {
         const auto instrument = writer_.instrument(id);
-        if (!instrument || instruments_.find_or_add(instrument->venue, instrument->symbol) != id) {
+        if (!instrument ||
+            instruments_.find_or_add(instrument->venue, instrument->symbol, instrument->decimals) != id) {
             throw std::runtime_error(
                 fmt::format("ring '{}': the names of an earlier run are damaged; remove the ring", config_.name));
         }
     }
 }
 
-void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
-    feeds_.push_back(feed.chosen().open(feed, {.instruments = instruments_, .say = say, .memory = &tables_}));
+void Pipeline::open(const FeedConfig& feed, const service::LogFunction& log) try {
+    const auto depth = feed.format.depth();
+    if (!writer_.set_depth(*feed.channel, depth))
+        throw std::runtime_error(fmt::format("depth {} is not possible on ring '{}'", depth.depth, config_.name));
+    feeds_.push_back(feed.format.open(feed, {.instruments = instruments_, .log = log, .memory = &tables_}));
 } catch (const std::bad_alloc&) {
     throw service::OutOfMemory(fmt::format("feed '{}': out of memory", feed.name));
 } catch (const std::exception& error) {
@@ -153,14 +176,14 @@ void Pipeline::watch_sockets() {
 
 void Pipeline::set_midnights(std::int64_t now_utc_ns) {
     for (const auto& feed : feeds_)
-        feed->set_midnight(midnight_utc_ns(feed->config().timezone, feed->config().date, now_utc_ns));
+        feed->set_midnight(service::midnight_utc_ns(feed->config().timezone, feed->config().date, now_utc_ns));
 }
 
 void Pipeline::start() {
     const auto prepare = [this] {
         core::name_this_thread("rx " + config_.name);
         if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
-        if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
+        if (config_.realtime != 0) core::set_realtime(static_cast<int>(config_.realtime));
     };
     core::start_thread(thread_, prepare, [this] { run(); });
 }

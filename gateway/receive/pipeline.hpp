@@ -24,30 +24,33 @@
 
 namespace millpond::gateway {
 
-/// One receive thread: receives the datagrams of several feeds, decodes them and publishes to one ring. It does not
-/// know the sinks.
+/// Bytes of shared memory of the ring and its board, with the depth of its feeds. config: complete.
+[[nodiscard]] std::size_t ring_bytes(const RingConfig& ring, const Config& config);
+
+/// A receive thread: receives the datagrams of several feeds, decodes them and publishes to one ring. Independent of
+/// the sinks.
 ///
-/// It makes one indirect call for each poll of a feed; the feed's decoder is in one loop over the batch.
+/// Makes one virtual call for each poll of a feed, which decodes the batch in one loop.
 ///
-/// Threads: start, stop and const functions on any thread but the receive thread; one thread takes notices.
-/// Memory:  all taken in the constructor.
+/// Threads: start, stop and const functions on any thread but the receive thread; one thread pops notices.
+/// Memory:  all allocated in the constructor.
 class Pipeline {
 public:
-    /// Makes the ring and opens the feeds; of `config.feeds` it takes those of this ring. Throws std::runtime_error
-    /// that names the ring or feed and the error. say: gets messages of its capture, if there is one.
-    Pipeline(const RingConfig& ring, const Config& config, service::Say say = {});
+    /// Creates the ring and opens the feeds of `config` that publish to it. Throws std::runtime_error that names the
+    /// ring or feed and the error. log: logs messages of the capture.
+    Pipeline(const RingConfig& ring, const Config& config, service::LogFunction log = {});
     /// Stops; closes the ring and removes its name.
     ~Pipeline();
     Pipeline(const Pipeline&) = delete;
     Pipeline& operator=(const Pipeline&) = delete;
 
-    /// Starts the thread, when it is pinned and has its priority. Throws what core::pin_this_thread and
+    /// Starts the thread; returns when it is pinned and has its priority. Throws what core::pin_this_thread and
     /// core::set_realtime throw.
     void start();
     /// Stops reading the sockets. The ring stays open for readers of its remaining entries.
     void stop();
 
-    /// Sets the exchange's day of feeds whose format needs it; call it regularly, so that a new day is noticed.
+    /// Sets the exchange's day of feeds whose format needs it. Call it regularly, so that a new day is noticed.
     void set_midnights(std::int64_t now_utc_ns);
 
     /// Calls visit(feed) for every feed, in the order of the configuration.
@@ -61,15 +64,15 @@ public:
     [[nodiscard]] const Publisher& publisher() const noexcept { return publisher_; }
     [[nodiscard]] const feed::InstrumentTable& instruments() const noexcept { return instruments_; }
     [[nodiscard]] Notices& notices() noexcept { return notices_; }
-    /// Large tables of the feeds.
+    /// Memory of the feeds' large tables.
     [[nodiscard]] const memory::RegionResource& tables() const noexcept { return tables_; }
-    /// Null when raw datagrams are not kept.
+    /// The capture; null if raw datagrams are not captured.
     [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
 
 private:
-    void open(const FeedConfig& feed, const service::Say& say);
-    void open_capture(const Config& config, service::Say say);
-    void take_over_names();
+    void open(const FeedConfig& feed, const service::LogFunction& log);
+    void open_capture(const Config& config, service::LogFunction log);
+    void adopt_names();
     void watch_sockets();
     void run();
     std::size_t receive();

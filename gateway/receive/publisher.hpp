@@ -21,47 +21,53 @@ struct Latencies {
     metrics::LatencyHistogram in_process;  ///< From the end of the receive call to the ring.
 };
 
-/// Handler of the decoders: writes names of new instruments to the board, publishes, and records latencies.
+/// Event handler of the decoders: writes the names of new instruments to the board, publishes, and records latencies.
 ///
 /// Threads: the receive thread; the latencies may be read on any.
-/// Memory:  none of its own after construction; no system call.
+/// Memory:  no allocation after construction; no system call.
 class Publisher {
 public:
-    /// Instruments below writer.instruments() have their names already.
+    /// Instruments below writer.instruments() have names already.
     Publisher(market::RingWriter& writer, const feed::InstrumentTable& instruments, Notices& notices) noexcept
         : writer_(writer), instruments_(instruments), notices_(notices) {
         named_.set(writer.instruments());
     }
 
+    // One function for each kind of event: a new one does not compile until its handling is decided here.
     void on(const feed::Quote& quote) noexcept { publish(quote); }
     void on(const feed::Trade& trade) noexcept { publish(trade); }
     void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
     void on(const feed::Status& status) noexcept { publish(status); }
-    /// Records no latency: the datagram that revealed a gap did not cause it.
+    void on(const feed::Order& order) noexcept { publish(order); }
+    void on(const feed::Level& level) noexcept { publish(level); }
+    void on(const feed::Imbalance& imbalance) noexcept { publish(imbalance); }
+    void on(const feed::Band& band) noexcept { publish(band); }
+    void on(const feed::Definition& definition) noexcept { publish(definition); }
+    /// Publishes a gap without recording a latency: the datagram that revealed the gap did not cause it.
     void on(const feed::Gap& gap) noexcept {
         name_new();
         if (writer_.publish(gap)) published_.add();
-        notices_.put({.kind = Notice::Kind::gap,
-                      .channel = gap.channel,
-                      .gap = gap.reason,
-                      .first = gap.first,
-                      .last = gap.last});
+        notices_.push({.kind = Notice::Kind::gap,
+                       .channel = gap.channel,
+                       .gap = gap.reason,
+                       .first = gap.first,
+                       .last = gap.last});
     }
     void on(const feed::Clear& clear) noexcept {
         publish(clear);
         if (begins_session(clear)) ++sessions_;
         if (clear.reason == feed::ClearReason::end_of_session) ++session_ends_;
-        notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
+        notices_.push({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
     }
 
-    /// Publishes a quote of the board once more, since nothing has contradicted it. It keeps its times, so no
-    /// latency is recorded.
+    /// Publishes a confirmed quote of the board again. The quote keeps its times, so no latency is recorded.
     void confirm(const feed::Quote& quote) noexcept {
         if (writer_.publish(quote)) published_.add();
     }
     [[nodiscard]] const market::QuoteBoard& board() const noexcept { return writer_.board(); }
+    [[nodiscard]] std::uint64_t ring_capacity() const noexcept { return writer_.capacity(); }
 
-    /// Call it a few times a second: adjusts the clock and renews the writer's heartbeat.
+    /// Adjusts the clock and writes the ring's heartbeat; call it a few times a second.
     void beat() noexcept {
         clock_.set();
         writer_.heartbeat(core::utc_nanos());
@@ -69,9 +75,9 @@ public:
     }
 
     [[nodiscard]] const core::Tally& published() const noexcept { return published_; }
-    /// New sessions that channels have started; on the receive thread.
+    /// New sessions of all channels so far; on the receive thread.
     [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
-    /// Sessions whose end a channel's framing has announced; on the receive thread.
+    /// Ends of sessions that the channels' framing has announced; on the receive thread.
     [[nodiscard]] std::uint64_t session_ends() const noexcept { return session_ends_; }
     [[nodiscard]] const core::Tally& named() const noexcept { return named_; }
     /// core::monotonic_nanos() of the last beat.
@@ -94,14 +100,14 @@ private:
     void name_new() noexcept {
         for (; named_.read() < instruments_.size(); named_.add()) {
             const auto id = static_cast<feed::InstrumentId>(named_.read());
-            writer_.name(id, instruments_.venue(id), instruments_.symbol(id));
+            writer_.name(id, instruments_.venue(id), instruments_.symbol(id), instruments_.decimals(id));
         }
     }
 
     market::RingWriter& writer_;
     const feed::InstrumentTable& instruments_;
     Notices& notices_;
-    core::Tally named_;  // instruments that have their names on the board
+    core::Tally named_;  // number of instruments with names on the board
     core::Tally published_;
     std::uint64_t sessions_{0};
     std::uint64_t session_ends_{0};

@@ -16,8 +16,8 @@ namespace {
 
 std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) {
     std::string name;
-    pipeline.for_each_feed([&](const auto& line) {
-        if (line.config().channel == channel) name = line.config().name;
+    pipeline.for_each_feed([&](const auto& feed) {
+        if (feed.config().channel == channel) name = feed.config().name;
     });
     return name;
 }
@@ -44,14 +44,18 @@ void ReceiveLog::opened(const Pipeline& pipeline) {
                   static_cast<double>(tables) / kMiB, static_cast<double>(huge) / kMiB);
     }
     if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
-    pipeline.for_each_feed([&](const auto& line) {
-        line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
-            opened(line.config(), which, receiver.report());
-        });
+    pipeline.for_each_feed([&](const auto& feed) {
+        if (feed.connection() != nullptr) {
+            log_.info(fmt::format("feed {} a", feed.config().name), "feed '{}': connects to {}", feed.config().name,
+                      feed.config().connect.to_string());
+            return;
+        }
+        feed.for_each_line(
+            [&](std::string_view which, const Line& receiver) { opened(feed.config(), which, receiver.report()); });
     });
 }
 
-void ReceiveLog::opened(const FeedConfig& config, std::string_view line, const net::UdpReceiver::Report& got) {
+void ReceiveLog::opened(const FeedConfig& config, std::string_view line, const net::ReceiveReport& got) {
     const auto feed = fmt::format("feed '{}'{}", config.name, line == "b" ? ", line B" : "");
     log_.info(fmt::format("feed {} {}", config.name, line),
               "{}: listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
@@ -64,11 +68,11 @@ void ReceiveLog::opened(const FeedConfig& config, std::string_view line, const n
 
 void ReceiveLog::watch(Pipeline& pipeline) {
     Notice notice;
-    while (pipeline.notices().take(notice)) say(pipeline, notice);
-    say_losses(pipeline);
+    while (pipeline.notices().pop(notice)) log(pipeline, notice);
+    log_losses(pipeline);
 }
 
-void ReceiveLog::say(const Pipeline& pipeline, const Notice& notice) {
+void ReceiveLog::log(const Pipeline& pipeline, const Notice& notice) {
     const auto feed = name_of_channel(pipeline, notice.channel);
     switch (notice.kind) {
         case Notice::Kind::rejected:
@@ -77,26 +81,32 @@ void ReceiveLog::say(const Pipeline& pipeline, const Notice& notice) {
                          feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
                          notice.error.found, notice.error.bound);
             return;
-        case Notice::Kind::gap: say_gap(feed, notice); return;
+        case Notice::Kind::gap: log_gap(pipeline, feed, notice); return;
         case Notice::Kind::clear:
             log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
             return;
     }
 }
 
-void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
+void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, const Notice& notice) {
     const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
     constexpr std::string_view kThen = "its quotes are incomplete until newer ones arrive";
+    auto then = kThen;
+    pipeline.for_each_feed([&](const auto& one) {
+        if (one.config().channel != notice.channel || !one.keeps_books()) return;
+        then = one.rebuilding() ? "its quotes are incomplete until its books are rebuilt"
+                                : "its quotes are incomplete until its next session";
+    });
     switch (notice.gap) {
         case feed::GapReason::sequence:
             log_.warning(cause, "feed '{}': sequence numbers {} to {} are missing: {}", feed, notice.first, notice.last,
-                         kThen);
+                         then);
             return;
         case feed::GapReason::rejected:
-            log_.warning(cause, "feed '{}': message {} could not be decoded: {}", feed, notice.first, kThen);
+            log_.warning(cause, "feed '{}': message {} could not be decoded: {}", feed, notice.first, then);
             return;
         case feed::GapReason::dropped:
-            log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, kThen);
+            log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, then);
             return;
         case feed::GapReason::silence:
             log_.warning(cause, "feed '{}': nothing received for longer than stale_seconds: {}", feed, kThen);
@@ -104,10 +114,10 @@ void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
     }
 }
 
-void ReceiveLog::say_losses(Pipeline& pipeline) {
+void ReceiveLog::log_losses(Pipeline& pipeline) {
     const auto& ring = pipeline.config().name;
     if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
-        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were dropped", ring, more);
+        log_.warning("notices " + ring, "ring '{}': {} more log lines about its feeds were left out", ring, more);
     }
     if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
         log_.warning(
@@ -116,38 +126,59 @@ void ReceiveLog::say_losses(Pipeline& pipeline) {
             "(raise max_instruments)",
             ring, pipeline.config().max_instruments, more);
     }
-    pipeline.for_each_feed([&](const auto& line) {
-        if (const auto table = line.table()) say_full(line, *table);
-        line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
-            const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
-            const auto key = fmt::format("{} {}", line.config().name, name);
+    pipeline.for_each_feed([&](const auto& feed) {
+        if (const auto table = feed.table()) log_full_table(feed, *table);
+        if (const auto* connection = feed.connection()) log_connection(feed, connection->client());
+        feed.for_each_line([&](std::string_view name, const Line& receiver) {
+            const auto named = feed.config().name + (name == "b" ? " (line B)" : "");
+            const auto key = fmt::format("{} {}", feed.config().name, name);
             const auto& counts = receiver.counters();
             if (const auto more = growth("drops " + key, counts.kernel_drops.read()); more != 0) {
                 log_.warning("drops " + key,
                              "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
-                             feed, more);
+                             named, more);
+            }
+            if (growth("rejoins " + key, counts.rejoins.read()) != 0) {
+                log_.warning("rejoins " + key, "feed '{}': interface {} was made again; joined again", named,
+                             receiver.report().interface);
             }
             if (const auto more = growth("errors " + key, counts.errors.read()); more != 0) {
-                log_.warning("errors " + key, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
+                log_.warning("errors " + key, "feed '{}': {} receive calls failed, the latest with: {}", named, more,
                              std::generic_category().message(static_cast<int>(counts.last_error.read())));
             }
         });
     });
 }
 
-void ReceiveLog::say_full(const Feed& feed, const FeedTable& table) {
-    const auto refused = fmt::format("{}_refused", table.name);
-    feed.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-        if (name != refused) return;
-        const auto& of = feed.config().name;
-        const auto cause = fmt::format("{} {}", table.name, of);
-        if (const auto more = growth(cause, tally.read()); more != 0) {
-            log_.warning(cause,
-                         "feed '{}': the table of {} {} is full: {} {} did not fit, and their books are incomplete "
-                         "(raise {})",
-                         of, table.capacity, table.name, more, table.name, table.bound);
-        }
-    });
+void ReceiveLog::log_connection(const Feed& feed, const net::SoupBinClient& client) {
+    const auto& name = feed.config().name;
+    const auto server = client.server().to_string();
+    if (const auto more = growth("soupbin failures " + name, client.counters().failures.read()); more != 0) {
+        const auto status = client.status();
+        log_.warning("connection " + name, "feed '{}': {}: {}; retrying", name, server,
+                     status.failure == net::SoupBinFailure::none ? fmt::format("{} connections failed", more)
+                                                                 : net::to_string(status.failure, status.detail));
+    }
+    if (const auto more = growth("soupbin unknown " + name, client.counters().unknown.read()); more != 0)
+        log_.warning("unknown packets " + name, "feed '{}': {}: {} packets of unknown types were ignored", name, server,
+                     more);
+    if (const auto more = growth("soupbin duplicates " + name, client.counters().duplicates.read()); more != 0) {
+        log_.warning("repeated messages " + name,
+                     "feed '{}': {} began below the requested message: {} repeated messages were ignored", name, server,
+                     more);
+    }
+    if (growth("soupbin logins " + name, client.counters().logins.read()) != 0)
+        log_.info("login " + name, "feed '{}': logged in to {}", name, server);
+}
+
+void ReceiveLog::log_full_table(const Feed& feed, const FeedTable& table) {
+    const auto& of = feed.config().name;
+    const auto cause = fmt::format("{} {}", table.name, of);
+    const auto more = growth(cause, feed.health().table.refused);
+    if (more == 0) return;
+    log_.warning(cause,
+                 "feed '{}': the table of {} {} is full: {} {} did not fit, and their books are incomplete (raise {})",
+                 of, table.capacity, table.name, more, table.name, table.bound);
 }
 
 std::uint64_t ReceiveLog::growth(const std::string& of, std::uint64_t value) {

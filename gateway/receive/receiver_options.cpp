@@ -7,6 +7,9 @@
 namespace millpond::gateway {
 namespace {
 
+constexpr std::uint16_t kMaxMessages = 1'000;  ///< In one request.
+constexpr std::uint32_t kTries = 6;            ///< Requests after which a gap is given up.
+
 std::uint64_t ticks_of(std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) / core::TickRate{}.nanos_per_tick());
 }
@@ -22,21 +25,21 @@ net::Want want_of(Wanted wanted) {
 
 }  // namespace
 
-net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
+net::ReceiveOptions receiver_options(const FeedConfig& config) {
     return {.local = config.listen,
             .source = config.source,
             .interface = config.interface,
             .receive_buffer = config.receive_buffer,
-            .gro = config.gro ? net::Want::prefer : net::Want::no,
+            .gro = net::Want::prefer,
             .nic_time = want_of(config.nic_time),
             .path = *config.receive,
-            .path_want = want_of(*config.receive_want),
+            .path_want = want_of(config.receive_want),
             .zero_copy = want_of(config.zero_copy),
             .checksum = config.checksum,
             .vlan = static_cast<std::uint16_t>(config.vlan)};
 }
 
-net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
+net::ReceiveOptions second_receiver_options(const FeedConfig& config) {
     auto options = receiver_options(config);
     options.local = config.line_b;
     options.source = config.source_b;
@@ -46,10 +49,12 @@ net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
 
 std::uint64_t reorder_ticks(const FeedConfig& config) { return ticks_of(std::chrono::microseconds{config.reorder_us}); }
 
+std::uint64_t join_ticks() { return ticks_of(std::chrono::milliseconds{200}); }
+
 feed::Rerequester::Options rerequester_options(const RerequestSettings& settings) {
-    return {.most_messages = static_cast<std::uint16_t>(settings.rerequest_most),
+    return {.max_messages = kMaxMessages,
             .first_wait = ticks_of(std::chrono::milliseconds{settings.rerequest_ms}),
-            .tries = static_cast<std::uint32_t>(settings.rerequest_tries)};
+            .tries = kTries};
 }
 
 }  // namespace millpond::gateway

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include <millpond/feed/rerequester.hpp>
-#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/receive_options.hpp>
 
 #include "gateway/receive/rerequest_settings.hpp"
 #include "gateway/settings/config.hpp"
@@ -11,12 +11,14 @@
 namespace millpond::gateway {
 
 /// Options of a feed's receiver, from its configuration.
-[[nodiscard]] net::UdpReceiver::Options receiver_options(const FeedConfig& config);
+[[nodiscard]] net::ReceiveOptions receiver_options(const FeedConfig& config);
 /// Options of the receiver of line B.
-[[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
-/// How long a gap waits for the other line.
+[[nodiscard]] net::ReceiveOptions second_receiver_options(const FeedConfig& config);
+/// Time that a gap waits for the other line.
 [[nodiscard]] std::uint64_t reorder_ticks(const FeedConfig& config);
-/// Options for re-requests, of the line and for its books.
+/// Time that the first datagrams of a feed wait for the other line, which may have been joined later.
+[[nodiscard]] std::uint64_t join_ticks();
+/// Options of re-requests, for the feed and for its book rebuilds.
 [[nodiscard]] feed::Rerequester::Options rerequester_options(const RerequestSettings& settings);
 
 }  // namespace millpond::gateway

@@ -16,23 +16,23 @@ namespace millpond::gateway {
 /// Threads: one; is_reachable on any.
 class RequestClient {
 public:
-    /// receive_buffer: asked of the kernel for the answers; 0: its default. Throws what UdpReceiver throws.
+    /// receive_buffer: bytes to request from the kernel; 0: its default. Throws what UdpReceiver throws.
     explicit RequestClient(const net::SocketAddress& server, std::size_t receive_buffer = 0)
         : server_(server), answers_({.peer = server, .receive_buffer = receive_buffer}) {
         beat();
     }
 
-    /// A request that the kernel refuses counts as lost: it is sent again.
+    /// Sends a request. One that the kernel refuses is repeated like a lost one.
     void send(const feed::MoldUdp64Request& request) noexcept {
         if (!answers_.send(request.bytes())) reachable_.store(false, std::memory_order_relaxed);
     }
-    /// To be called a few times a second.
+    /// Checks for a route if there was none; call it a few times a second.
     void beat() noexcept {
         if (!is_reachable() && answers_.connect()) reachable_.store(true, std::memory_order_relaxed);
     }
     /// False while the kernel has no route to the server.
     [[nodiscard]] bool is_reachable() const noexcept { return reachable_.load(std::memory_order_relaxed); }
-    /// Valid until the next call.
+    /// Returns received answers, valid until the next call.
     [[nodiscard]] std::span<const net::Datagram> poll() noexcept { return answers_.poll(); }
 
     [[nodiscard]] int fd() const noexcept { return answers_.fd(); }

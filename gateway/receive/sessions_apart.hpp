@@ -9,20 +9,21 @@
 
 namespace millpond::gateway {
 
-/// The session that a line brings, and that of its feed, while they differ: the line is ignored then.
+/// Sessions of a line and of its feed while they differ and the line is ignored.
 struct SessionsApart {
     feed::SessionName line;
     feed::SessionName feed;
+    std::uint64_t data{0};  ///< 1: the line has messages, and not only heartbeats.
 
     friend bool operator==(const SessionsApart&, const SessionsApart&) noexcept = default;
 };
 
-/// Passes them on.
+/// Passes SessionsApart from the receive thread to any other.
 ///
 /// Threads: set on the receive thread, read on any. Neither waits.
 class SharedSessionsApart {
 public:
-    /// Both empty: they do not differ.
+    /// Sets the sessions; both are empty if they do not differ.
     void set(const SessionsApart& sessions) noexcept {
         if (sessions == set_) return;
         set_ = sessions;
@@ -30,7 +31,7 @@ public:
         queue::store_words(words_.data(), sessions);
         queue::mark_complete(sequence_, number_);
     }
-    /// Nothing where they do not differ, or are being set at the moment.
+    /// Returns the sessions; nullopt if they do not differ or are being written.
     [[nodiscard]] std::optional<SessionsApart> read() const noexcept {
         const auto mark = sequence_.load(std::memory_order_acquire);  // sync "n complete": set
         if (!queue::is_complete(mark)) return std::nullopt;

@@ -6,9 +6,9 @@
 
 namespace millpond::gateway {
 
-/// UTC from the processor's counter: one cheap stamp serves both latencies of an event.
+/// Converts ticks of the processor's counter to UTC: one cheap reading serves both latencies of an event.
 ///
-/// Threads: one. set() now and then follows the system's clock; between two calls only the counter is used.
+/// Threads: one. set() follows the system's clock; between two calls only the counter is read.
 class TickClock {
 public:
     TickClock() noexcept { set(); }
@@ -24,13 +24,13 @@ public:
         return set_.nanos + nanos(ticks - set_.ticks);
     }
 
-    /// Nanoseconds that `ticks` last; a difference below zero, as two's complement, gives a negative span.
+    /// Converts a number of ticks to nanoseconds; a negative difference, in two's complement, gives a negative span.
     [[nodiscard]] std::int64_t nanos(std::uint64_t ticks) const noexcept {
         return static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(ticks)) *
                                          rate_.nanos_per_tick());
     }
 
-    /// When set() was called last.
+    /// Ticks at the last call of set().
     [[nodiscard]] std::uint64_t set_at() const noexcept { return set_.ticks; }
 
 private:

@@ -10,6 +10,7 @@
 
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
+#include "service/settings/errors.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::gateway {
@@ -20,61 +21,54 @@ const SinkKind* kind_of(std::string_view name, const Config& config) {
     return kind == config.sink_kinds.end() ? nullptr : *kind;
 }
 
-/// A key of [[feed]] that was read; its format may come after it.
-struct FormatKey {
-    std::size_t feed;  ///< Index in Config::feeds.
-    std::string name;
-    std::string where;
-};
-
-bool has_key(const FeedFormat& format, std::string_view name) {
-    const auto keys = format.keys();
-    return std::ranges::find(keys, name, &settings::KeyText::name) != keys.end();
-}
-
-/// Refuses a key that only other formats than the feed's have: it would do nothing.
-void check_format_keys(const std::vector<FormatKey>& keys, const Config& config) {
-    for (const auto& key : keys) {
-        const auto& feed = config.feeds[key.feed];
-        if (has_key(*feed.format, key.name)) continue;
-        for (const auto& settings : feed.settings) {
-            if (!has_key(settings.format(), key.name)) continue;
-            throw ConfigError(fmt::format("{}: key '{}' of [[feed]] is for format '{}', but the format is '{}'",
-                                          key.where, key.name, settings.format().name(), feed.format->name()));
-        }
-    }
+/// Reads every [[feed]], first its format, which determines the other keys. Throws ConfigErrors.
+void read_feeds(const settings::Document& document, Config& config) {
+    settings::Errors errors;
+    auto feed = config.feeds.size();
+    errors.check([&] {
+        document.sections(
+            kFeedSection,
+            [&](std::string_view where) {
+                config.feeds.emplace_back(*config.feed_formats.front()).origin.where = where;
+            },
+            [&](std::string_view key, std::string_view, const Value& value) {
+                auto& read = config.feeds.back();
+                if (key != kFormatKey) return;
+                settings::assign_to(read.origin, key, [&] { read.format = format_named(value, config.feed_formats); });
+            });
+    });
+    errors.check([&] {
+        document.sections(
+            kFeedSection, [&](std::string_view) { ++feed; },
+            [&](std::string_view key, std::string_view where, const Value& value) {
+                auto& read = config.feeds[feed - 1];
+                if (key == kFormatKey) return;
+                settings::assign_to(read.origin, key, [&] { assign(read, key, where, value, config.feed_formats); });
+            });
+    });
+    errors.throw_if_any();
 }
 
 }  // namespace
 
 void read_toml(std::string_view text, std::string_view name, Config& config) {
     const auto document = settings::Document::parse(text, name);
-    std::vector<FormatKey> feed_keys;
     const auto is_section = [&](std::string_view key) {
         if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
-        if (key == kFeedSection) {
-            document->sections(
-                key,
-                [&](std::string_view where) { config.feeds.emplace_back(config.feed_formats).origin.where = where; },
-                [&](std::string_view of, std::string_view where, const Value& value) {
-                    assign(config.feeds.back(), of, where, value);
-                    feed_keys.push_back({config.feeds.size() - 1, std::string{of}, std::string{where}});
-                });
-            return true;
-        }
+        if (key == kFeedSection) return read_feeds(*document, config), true;
         const auto* kind = kind_of(key, config);
         if (kind == nullptr) return false;
         document->sections(
             key, [&](std::string_view where) { config.sinks.emplace_back(*kind).origin.where = where; },
             [&](std::string_view of, std::string_view where, const Value& value) {
-                config.sinks.back().assign(of, where, value);
+                auto& sink = config.sinks.back();
+                settings::assign_to(sink.origin, of, [&] { sink.assign(of, where, value); });
             });
         return true;
     };
     std::vector<std::string_view> tables{Schema<RingConfig>::name(), kFeedSection};
     for (const auto* kind : config.sink_kinds) tables.push_back(kind->name());
     settings::read_top_level(*document, tables, is_section, config);
-    check_format_keys(feed_keys, config);
 }
 
 void read_file(const std::string& path, Config& config) { read_toml(settings::text_of(path), path, config); }
@@ -85,26 +79,32 @@ void read_flag(std::string_view key, const std::string& text, Config& config) {
 
 void read_table_flag(std::string_view section, std::string_view text, Config& config) {
     const auto flag = settings::flag_of(section);
+    const auto title = settings::section_title(section);
     if (section == Schema<RingConfig>::name()) {
         config.rings.emplace_back().origin.where = flag;
         return settings::read_table_flag(text, config.rings.back());
     }
     if (section == kFeedSection) {
-        auto& feed = config.feeds.emplace_back(config.feed_formats);
+        auto& feed = config.feeds.emplace_back(*config.feed_formats.front());
         feed.origin.where = flag;
-        std::vector<FormatKey> feed_keys;
-        for (const auto& [key, value] : settings::pairs_of(text, flag)) {
-            assign(feed, key, flag, Value{flag, described(section, key), Value::Bare{value}});
-            feed_keys.push_back({config.feeds.size() - 1, std::string{key}, flag});
+        const auto pairs = settings::pairs_of(text, flag);
+        const auto value_of = [&](const auto& pair) {
+            return Value{flag, described(title, pair.first), Value::Bare{pair.second}};
+        };
+        for (const auto& pair : pairs) {
+            if (pair.first == kFormatKey) feed.format = format_named(value_of(pair), config.feed_formats);
         }
-        return check_format_keys(feed_keys, config);
+        for (const auto& pair : pairs) {
+            if (pair.first != kFormatKey) assign(feed, pair.first, flag, value_of(pair), config.feed_formats);
+        }
+        return;
     }
     const auto* kind = kind_of(section, config);
     if (kind == nullptr) throw ConfigError(flag + ": no such table");
     auto& sink = config.sinks.emplace_back(*kind);
     sink.origin.where = flag;
     for (const auto& [key, value] : settings::pairs_of(text, flag)) {
-        sink.assign(key, flag, Value{flag, described(section, key), Value::Bare{value}});
+        sink.assign(key, flag, Value{flag, described(title, key), Value::Bare{value}});
     }
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "service/config_error.hpp"
 #include "service/settings/value.hpp"
 
 namespace millpond::gateway {
 
-using settings::ConfigError;
+using service::ConfigError;
 using settings::Value;
 using settings::Words;
 

@@ -9,16 +9,17 @@
 
 namespace millpond::gateway {
 
-/// The events published since a consumer joined:
-/// published = delivered + filtered + conflated + missed + queued.
+/// Counts of events since a consumer joined: published = delivered + filtered + conflated + missed + queued.
 struct Account {
     std::uint64_t published{0};
-    std::uint64_t delivered{0};  ///< Handed to the file, the socket or the client.
-    std::uint64_t filtered{0};   ///< Of a kind or an instrument that the consumer does not take.
-    std::uint64_t conflated{0};  ///< Replaced by a newer quote of the same instrument before it went out.
-    std::uint64_t missed{0};     ///< Overwritten before the consumer read them.
-    std::uint64_t queued{0};     ///< In the ring, or held by the consumer.
-    std::uint64_t snapshot{0};  ///< Quotes and states of the board that were passed on at joining: not part of the sum.
+    std::uint64_t delivered{0};  ///< Passed to the file, the socket or the client.
+    std::uint64_t filtered{0};   ///< Events of a kind or instrument that the consumer excludes.
+    std::uint64_t conflated{
+        0};                     ///< Quotes and levels replaced by newer ones of their instrument before they were sent.
+    std::uint64_t missed{0};    ///< Overwritten before the consumer read them, or part of `refused`.
+    std::uint64_t queued{0};    ///< Waiting in the ring or in the consumer.
+    std::uint64_t refused{0};   ///< Refused by the receiver, or of a group that was cut; a part of `missed`.
+    std::uint64_t snapshot{0};  ///< Quotes and states of the board passed on at joining; not part of the sum.
 
     [[nodiscard]] constexpr bool closes() const noexcept {
         return published == delivered + filtered + conflated + missed + queued;
@@ -26,11 +27,11 @@ struct Account {
     friend constexpr bool operator==(const Account&, const Account&) noexcept = default;
 };
 
-/// A record, such as an Account, that one thread writes as a whole and any thread reads as a whole.
+/// A record, such as an Account, that one thread writes and any thread reads consistently (seqlock).
 ///
-/// Threads: write on the owner's thread, read on any; a read repeats while a write is going on.
+/// Threads: write on one thread, read on any; a read repeats during a write.
 template <class Record>
-class Shared {
+class SharedRecord {
 public:
     void write(const Record& record) noexcept {
         queue::mark_writing(sequence_, ++writes_);
@@ -38,7 +39,7 @@ public:
         queue::mark_complete(sequence_, writes_);
     }
 
-    /// All zero before the first write.
+    /// Returns the record; all zero before the first write.
     [[nodiscard]] Record read() const noexcept {
         for (Record record;; std::this_thread::yield()) {
             const auto mark = sequence_.load(std::memory_order_acquire);  // sync "n complete": mark_complete
@@ -55,6 +56,6 @@ private:
     std::uint64_t writes_{0};
 };
 
-using SharedAccount = Shared<Account>;
+using SharedAccount = SharedRecord<Account>;
 
 }  // namespace millpond::gateway

@@ -10,19 +10,19 @@
 
 namespace millpond::gateway {
 
-/// The newest waiting quote of each instrument; those that have waited longest come first.
+/// Queue of the newest waiting quote of each instrument, in the order in which the instruments began to wait.
 ///
 /// Threads: one.
-/// Memory:  a quote for each instrument that ever waited.
+/// Memory:  one quote for each instrument that ever waited.
 class Conflator {
 public:
     struct Waiting {
         feed::Quote quote;
-        std::uint64_t number;  ///< Of its ring entry.
+        std::uint64_t number;  ///< Number of its ring entry.
     };
 
-    /// False if it replaces an older quote of the instrument.
-    bool put(const feed::Quote& quote, std::uint64_t number) {
+    /// Adds a quote; false if it replaced an older one of the instrument.
+    bool push(const feed::Quote& quote, std::uint64_t number) {
         if (quote.instrument >= slots_.size()) slots_.resize(quote.instrument + std::size_t{1});
         auto& slot = slots_[quote.instrument];
         slot.content = {quote, number};
@@ -33,12 +33,12 @@ public:
         return true;
     }
 
-    /// Removes the quote that has waited longest; false if there is none.
-    bool take(Waiting& into) {
+    /// Removes the oldest quote; false if there is none.
+    bool pop(Waiting& into) {
         while (!order_.empty()) {
             auto& slot = slots_[order_.front()];
             order_.pop_front();
-            if (!slot.waits) continue;  // voided meanwhile
+            if (!slot.waits) continue;  // voided by a Clear
             slot.waits = false;
             --size_;
             into = slot.content;
@@ -47,7 +47,7 @@ public:
         return false;
     }
 
-    /// Drops quotes that the Clear voids and returns their number.
+    /// Removes the quotes that the Clear voids; returns their number.
     std::uint64_t drop(const feed::Clear& clear) noexcept {
         std::uint64_t dropped = 0;
         for (auto& slot : slots_) {
@@ -61,7 +61,7 @@ public:
         return dropped;
     }
 
-    /// Marks waiting quotes of the channel, or of all channels without one, as incomplete.
+    /// Marks waiting quotes of the channel, or of all channels, as incomplete.
     void mark_incomplete(std::optional<std::uint16_t> channel) noexcept {
         for (auto& slot : slots_) {
             auto& quote = slot.content.quote;
@@ -69,7 +69,7 @@ public:
         }
     }
 
-    /// Quotes that wait.
+    /// Number of waiting quotes.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
 private:

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::gateway {
 
@@ -15,8 +15,8 @@ std::string SinkConfig::user() const { return origin.prefix() + title(); }
 std::unique_ptr<PreparedSink> SinkConfig::prepare() const {
     try {
         return kind_->prepare(settings_);
-    } catch (const settings::ConfigError& error) {
-        throw settings::ConfigError(fmt::format("{}: {}", user(), error.what()));
+    } catch (const service::ConfigError& error) {
+        throw service::ConfigError(fmt::format("{}: {}", user(), error.what()));
     }
 }
 

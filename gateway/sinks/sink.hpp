@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,17 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "service/say.hpp"
+#include "service/log_function.hpp"
+
+namespace millpond::market {
+class RingReader;
+}
 
 /// The interface between sinks and the gateway. A SinkThread (sink_thread.hpp) runs a sink: it reads the ring for
 /// it and keeps its account.
 namespace millpond::gateway {
 
-/// What a sink does with events that it cannot pass on at once.
+/// Handling of events that a sink cannot pass on at once.
 enum class Delivery : std::uint8_t {
     every,     ///< Pass on every event; events overwritten in the ring are counted as missed.
     conflate,  ///< Pass on the newest quote of each instrument; older ones are counted as conflated.
@@ -28,24 +33,34 @@ enum class Delivery : std::uint8_t {
 
 using MetricVisitor = std::function<void(std::string_view name, std::string_view help, const core::Tally& tally)>;
 
-/// A journal for those that follow it.
-struct JournalSource {
-    std::string ring;                           ///< Whose events it holds.
-    std::filesystem::path folder;               ///< Of its segments.
-    const core::Tally* newest_record{nullptr};  ///< Number of its newest record; valid while the sink runs.
+/// Counters of a sink for findings.
+struct SinkHealth {
+    std::optional<std::uint64_t> clients{};  ///< Clients connected now; nullopt if it has no clients.
+    std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
+    std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
+    std::uint64_t failures{0};               ///< Failed writes, syncs and sends, and names that did not fit.
+    std::uint64_t refused_messages{0};       ///< Messages that the receiver refused.
 };
 
-/// Where in its ring a sink stopped.
+/// A journal, for sinks that follow it.
+struct JournalSource {
+    std::string ring;                           ///< Ring whose events it stores.
+    std::filesystem::path folder;               ///< Folder of its segments.
+    const core::Tally* newest_record{nullptr};  ///< Number of its newest record; valid while the journal sink runs.
+    const std::atomic<bool>* is_open{nullptr};  ///< Whether that number is known; valid while the journal sink runs.
+};
+
+/// Position in a ring at which a sink stopped.
 struct RingPlace {
     std::string ring;
     std::uint64_t epoch{0};
     std::uint64_t next{0};  ///< Entry at which its replacement continues.
 };
 
-/// What a sink did with an event.
-enum class Taken : std::uint8_t {
-    kept,      ///< It will be passed on; until then it is part of held().
-    filtered,  ///< The sink does not take such events.
+/// Whether a sink accepts an event that it was passed.
+enum class Admission : std::uint8_t {
+    kept,      ///< The sink will pass the event on; until then it is part of held().
+    filtered,  ///< The sink ignores events of this kind.
 };
 
 /// A consumer of the ring: encodes events and passes them on, at its own pace.
@@ -58,63 +73,114 @@ public:
     Sink& operator=(const Sink&) = delete;
     virtual ~Sink() = default;
 
-    /// Events that it can take at the moment. While there is no room they stay in the ring or are conflated, as mode()
-    /// says.
-    [[nodiscard]] virtual std::size_t room() const noexcept = 0;
+    /// Number of events that the sink can accept now. While it is 0, events stay in the ring or are conflated,
+    /// depending on mode().
+    [[nodiscard]] virtual std::size_t available() const noexcept = 0;
     [[nodiscard]] virtual Delivery mode() const noexcept = 0;
 
-    /// Number of the first ring entry that it needs, to continue where an earlier run stopped; nothing if it starts
-    /// with the board. Called once, before everything else. epoch: of the ring. stopped: the next_wanted of the sink
-    /// that it replaces in a reload.
+    /// Called once, before any other function. ring: reader of the sink's ring, which knows the depth of its channels;
+    /// valid as long as the sink is called.
+    virtual void open(const market::RingReader& ring) { static_cast<void>(ring); }
+    /// Number of the first ring entry that the sink needs to continue an earlier run; nullopt if it starts with the
+    /// board. Called once, after open(). epoch: epoch of the ring. stopped: next_wanted() of the sink that it replaces
+    /// in a reload.
     [[nodiscard]] virtual std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
                                                                  std::optional<std::uint64_t> stopped) {
         static_cast<void>(epoch);
         static_cast<void>(stopped);
         return std::nullopt;
     }
-    /// After finish: number of the entry with which a sink that replaces it continues, so that nothing is lost between
-    /// them; nothing if that sink should start with the board. unread: the first entry that was not passed on.
+    /// Number of the entry at which the sink's replacement continues without a loss; nullopt if that should start with
+    /// the board. Called after finish(). unread: the first entry that was not passed on.
     [[nodiscard]] virtual std::optional<std::uint64_t> next_wanted(std::uint64_t unread) const {
         static_cast<void>(unread);
         return std::nullopt;
     }
 
-    /// An instrument's name; comes before its first event, in the order of the ids.
-    virtual void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) = 0;
-    /// The current quote of an instrument, or the state of an instrument or a channel, when the sink joins; before all
-    /// events. number: of the newest ring entry that the board includes.
+    /// Called with the name of each instrument before its first event, in the order of the ids. decimals: decimals that
+    /// text of its prices has at least.
+    virtual void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol,
+                      unsigned decimals) = 0;
+    /// Called when the sink joins, before all events, with the current quote of an instrument or the state of an
+    /// instrument or channel. number: of the newest ring entry that the board includes.
     virtual void board(const feed::Quote& quote, std::uint64_t number) = 0;
     virtual void board(const feed::Status& status, std::uint64_t number) = 0;
+    /// Called with the levels of the board, one group of snapshot events for each instrument: when the sink joins, and
+    /// again some time after missed().
+    virtual void board(const feed::Level& level, std::uint64_t number) {
+        static_cast<void>(level);
+        static_cast<void>(number);
+    }
 
-    /// An event with the number of its ring entry. Events other than quotes may come when there is no room.
-    virtual Taken on(const feed::Quote& quote, std::uint64_t number) = 0;
-    virtual Taken on(const feed::Trade& trade, std::uint64_t number) = 0;
-    virtual Taken on(const feed::TradeBreak& broken, std::uint64_t number) = 0;
-    virtual Taken on(const feed::Status& status, std::uint64_t number) = 0;
-    virtual Taken on(const feed::Gap& gap, std::uint64_t number) = 0;
-    virtual Taken on(const feed::Clear& clear, std::uint64_t number) = 0;
-    /// Entries first..last of the ring were overwritten before they were read: quotes passed on earlier are incomplete
-    /// until newer ones arrive.
+    /// Called for every quote when it is read, also if a newer one replaces it before it is passed on: it may be the
+    /// last event of a group.
+    virtual void observe(const feed::Quote& quote, std::uint64_t number) {
+        static_cast<void>(quote);
+        static_cast<void>(number);
+    }
+    /// Passes an event with the number of its ring entry. Events other than quotes are passed even if available() is 0.
+    virtual Admission on(const feed::Quote& quote, std::uint64_t number) = 0;
+    virtual Admission on(const feed::Trade& trade, std::uint64_t number) = 0;
+    virtual Admission on(const feed::TradeBreak& broken, std::uint64_t number) = 0;
+    virtual Admission on(const feed::Order& order, std::uint64_t number) {
+        static_cast<void>(order);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::Level& level, std::uint64_t number) {
+        static_cast<void>(level);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::Imbalance& imbalance, std::uint64_t number) {
+        static_cast<void>(imbalance);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::Band& band, std::uint64_t number) {
+        static_cast<void>(band);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::Definition& definition, std::uint64_t number) {
+        static_cast<void>(definition);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::Status& status, std::uint64_t number) = 0;
+    virtual Admission on(const feed::Gap& gap, std::uint64_t number) = 0;
+    virtual Admission on(const feed::Clear& clear, std::uint64_t number) = 0;
+    /// Called when ring entries first..last were overwritten before they were read: earlier quotes are incomplete until
+    /// newer ones arrive.
     virtual void missed(std::uint64_t first, std::uint64_t last) = 0;
 
     /// Passes on as many held events as it can without blocking; called at least once in each round.
     virtual void step(std::int64_t monotonic_ns) = 0;
-    /// Sleeps until there is something to do besides the ring, for at most `longest`.
-    virtual void wait(std::chrono::nanoseconds longest) { std::this_thread::sleep_for(longest); }
-    /// The sink will end soon: from here on nothing is held back on purpose.
-    virtual void hurry() {}
-    /// No more events follow: passes on held events and closes. Events that cannot be passed on stay part of held().
+    /// Sleeps until there is work other than reading the ring, for at most `max_wait`.
+    virtual void wait(std::chrono::nanoseconds max_wait) { std::this_thread::sleep_for(max_wait); }
+    /// Called before begin_drain() if a reload removes or replaces the sink.
+    virtual void note_reload() {}
+    /// Called before the end; from then on the sink delays no event on purpose.
+    virtual void begin_drain() {}
+    /// Called after the last event: passes on held events and closes. Events that cannot be passed on stay part of
+    /// held().
     virtual void finish() = 0;
 
     /// Number of kept events that were not passed on yet.
     [[nodiscard]] virtual std::uint64_t held() const noexcept = 0;
-    /// Its kind, the prefix of its metrics: "tcp".
+    /// Number of kept events that the receiver refused, or whose group was cut before it was passed on.
+    [[nodiscard]] virtual std::uint64_t refused_events() const noexcept { return 0; }
+    /// Number of kept events that a newer state of the sink replaced before they were passed on.
+    [[nodiscard]] virtual std::uint64_t conflated_events() const noexcept { return 0; }
+    /// Name of its kind, and prefix of its metrics: "tcp".
     [[nodiscard]] virtual std::string_view type() const noexcept = 0;
     /// Calls visit(name, help, tally) for each of its metrics; counters end in _total. On any thread.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
+    /// Counters for findings; on any thread.
+    [[nodiscard]] virtual SinkHealth health() const noexcept = 0;
     /// Address for clients; empty if it has none.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
-    /// The journal that it writes, if any.
+    /// The journal that it writes; nullopt if it is not a journal sink.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
 };
 

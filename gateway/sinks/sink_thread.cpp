@@ -24,11 +24,11 @@
 namespace millpond::gateway {
 namespace {
 
-constexpr std::size_t kMostPerRound = 4'096;
-/// While the ring brings nothing, and while it brings something all the time, the sink's own descriptors are looked at
-/// once in so many polls and once in so long.
-constexpr int kPollsBetweenLooks = 32;
-constexpr std::int64_t kLookEveryNs = 20'000;
+constexpr std::size_t kMaxPerRound = 4'096;
+/// Intervals at which the sink's own descriptors are polled: in polls of an empty ring, and in time while events keep
+/// arriving.
+constexpr int kPollsBetweenWaits = 32;
+constexpr std::int64_t kWaitEveryNs = 20'000;
 
 }  // namespace
 
@@ -36,15 +36,27 @@ struct SinkThread::Events {
     SinkThread& of;
 
     void on(const feed::Quote& quote) {
+        of.name_up_to(quote.instrument);
+        of.sink_->observe(quote, of.reader_.current());
         if (of.sink_->mode() == Delivery::conflate) {
-            of.name_up_to(quote.instrument);
-            if (!of.waiting_.put(quote, of.reader_.current())) ++of.conflated_;
+            if (!of.waiting_.push(quote, of.reader_.current())) ++of.conflated_;
         } else {
             of.pass_on(quote, of.reader_.current());
         }
     }
     void on(const feed::Trade& trade) { of.pass_on(trade, of.reader_.current()); }
     void on(const feed::TradeBreak& broken) { of.pass_on(broken, of.reader_.current()); }
+    void on(const feed::Order& order) { of.pass_on(order, of.reader_.current()); }
+    void on(const feed::Level& level) {
+        of.pass_on(level, of.reader_.current());
+        const auto id = level.instrument;
+        if (id >= of.awaits_level_.size() || !of.awaits_level_[id]) return;
+        of.awaits_level_[id] = false;
+        of.rejoining_.push_back(id);
+    }
+    void on(const feed::Imbalance& imbalance) { of.pass_on(imbalance, of.reader_.current()); }
+    void on(const feed::Band& band) { of.pass_on(band, of.reader_.current()); }
+    void on(const feed::Definition& definition) { of.pass_on(definition, of.reader_.current()); }
     void on(const feed::Status& status) { of.pass_on(status, of.reader_.current()); }
     void on(const feed::Gap& gap) {
         of.waiting_.mark_incomplete(gap.channel);
@@ -57,11 +69,16 @@ struct SinkThread::Events {
     void on(const queue::MissedRange& range) {
         of.waiting_.mark_incomplete(std::nullopt);  // the missed events may include a gap
         of.sink_->missed(range.first, range.last);
+        of.rejoining_.clear();
+        of.rejoin_end_ = 0;
+        of.awaits_level_.clear();
+        of.has_missed_ = true;
     }
 };
 
 struct SinkThread::Board {
     SinkThread& of;
+    bool rejoins{false};
 
     void on(const feed::Quote& quote) {
         of.name_up_to(quote.instrument);
@@ -71,25 +88,33 @@ struct SinkThread::Board {
         of.name_up_to(status.instrument);
         of.sink_->board(status, number());
     }
+    void on(const feed::Level& level) {
+        of.name_up_to(level.instrument);
+        of.sink_->board(level, number());
+    }
     void on(const feed::Trade&) {}
     void on(const feed::TradeBreak&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}
     void on(const queue::MissedRange&) {}
-    /// The board includes all entries up to this one.
-    [[nodiscard]] std::uint64_t number() const { return std::max<std::uint64_t>(of.reader_.account().since, 2) - 1; }
+    /// Number of the newest entry that the board includes.
+    [[nodiscard]] std::uint64_t number() const {
+        if (rejoins) return of.reader_.current();
+        return std::max<std::uint64_t>(of.reader_.account().since, 2) - 1;
+    }
 };
 
-SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, service::Say say)
+SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, service::LogFunction log)
     : name_(options.name),
       ring_(options.ring),
       poll_(options.poll),
       pin_(options.pin),
       holds_(options.holds),
       sink_(std::move(sink)),
-      say_(std::move(say)),
+      log_(std::move(log)),
       reader_(
           {.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity()), .own = true}) {
+    sink_->open(reader_);
     const auto& replaced = options.replaced;
     const bool same_ring = replaced && replaced->ring == ring_ && replaced->epoch == reader_.epoch();
     const auto stopped = same_ring ? std::optional{replaced->next} : std::nullopt;
@@ -124,7 +149,7 @@ void SinkThread::stop() {
 }
 
 std::optional<RingPlace> SinkThread::stopped_at() const {
-    if (waiting_.size() != 0) return std::nullopt;  // the board has them
+    if (waiting_.size() != 0) return std::nullopt;  // the board includes the conflated quotes
     const auto next = sink_->next_wanted(progress_.read().readable);
     if (!next) return std::nullopt;
     return RingPlace{.ring = ring_, .epoch = reader_.epoch(), .next = *next};
@@ -135,9 +160,9 @@ void SinkThread::name_up_to(feed::InstrumentId id) {
     for (; named_ <= id; ++named_) {
         const auto* instrument = reader_.instrument(named_);
         if (instrument != nullptr) {
-            sink_->name(named_, instrument->venue, instrument->symbol);
-        } else {  // an id that the writer skipped: no event will have it
-            sink_->name(named_, feed::Venue{}, feed::Symbol{fmt::format("#{}", named_)});
+            sink_->name(named_, instrument->venue, instrument->symbol, instrument->decimals);
+        } else {  // an id that the writer skipped; no event has it
+            sink_->name(named_, feed::Venue{}, feed::Symbol{fmt::format("#{}", named_)}, feed::kDefaultDecimals);
         }
     }
 }
@@ -145,34 +170,44 @@ void SinkThread::name_up_to(feed::InstrumentId id) {
 template <class Event>
 void SinkThread::pass_on(const Event& event, std::uint64_t number) {
     if constexpr (requires { event.instrument; }) name_up_to(event.instrument);
-    ++(sink_->on(event, number) == Taken::kept ? kept_ : filtered_);
+    if (sink_->on(event, number) != Admission::kept) {
+        ++filtered_;
+        return;
+    }
+    ++kept_;
+    const auto now = core::ticks();
+    const bool has_ticks = event.receive_ticks != 0 && event.receive_ticks < now;
+    const auto lag = has_ticks ? now - event.receive_ticks : 0;
+    if (lag > max_lag_ticks_.load(std::memory_order_relaxed)) {
+        max_lag_ticks_.store(lag, std::memory_order_relaxed);
+    }
 }
 
 void SinkThread::drain_waiting() {
     Conflator::Waiting next;
-    while (waiting_.size() != 0 && sink_->room() != 0) {
-        if (waiting_.take(next)) pass_on(next.quote, next.number);
+    while (waiting_.size() != 0 && sink_->available() != 0) {
+        if (waiting_.pop(next)) pass_on(next.quote, next.number);
     }
 }
 
-std::size_t SinkThread::take() {
+std::size_t SinkThread::read_events() {
     Events events{*this};
-    std::size_t taken = 0;
+    std::size_t entries = 0;
     if (sink_->mode() == Delivery::conflate) {
-        publish_account(kMostPerRound);
-        taken = reader_.poll(events, kMostPerRound);
+        publish_account(kMaxPerRound);
+        entries = reader_.poll(events, kMaxPerRound);
         drain_waiting();
-        return taken;
+        return entries;
     }
-    while (taken < kMostPerRound) {
-        const auto room = std::min(sink_->room(), kMostPerRound - taken);
-        if (room == 0) break;
-        publish_account(room);
-        const auto got = reader_.poll(events, room);
-        taken += got;
-        if (got < room) break;
+    while (entries < kMaxPerRound) {
+        const auto capacity = std::min(sink_->available(), kMaxPerRound - entries);
+        if (capacity == 0) break;
+        publish_account(capacity);
+        const auto got = reader_.poll(events, capacity);
+        entries += got;
+        if (got < capacity) break;
     }
-    return taken;
+    return entries;
 }
 
 void SinkThread::step(std::int64_t monotonic_ns) {
@@ -180,21 +215,45 @@ void SinkThread::step(std::int64_t monotonic_ns) {
     publish_account();
 }
 
+void SinkThread::rejoin() {
+    if (!has_missed_ || reader_.board().max_depth() == 0) return;
+    constexpr int kMaxPerCall = 64;
+    for (; rejoin_end_ < reader_.instruments(); ++rejoin_end_) rejoining_.push_back(rejoin_end_);
+    awaits_level_.resize(rejoin_end_);
+    Board board{*this, true};
+    for (int i = 0; i < kMaxPerCall && !rejoining_.empty() && sink_->available() != 0; ++i) {
+        next_rejoin_ %= rejoining_.size();
+        auto& id = rejoining_[next_rejoin_];
+        const auto outcome = reader_.rejoin(board, id);
+        if (outcome == market::RejoinOutcome::behind) {
+            ++next_rejoin_;
+            continue;
+        }
+        if (outcome == market::RejoinOutcome::none) awaits_level_[id] = true;
+        id = rejoining_.back();
+        rejoining_.pop_back();
+    }
+}
+
 std::size_t SinkThread::round(std::int64_t monotonic_ns) {
-    const auto taken = take();
+    const auto entries = read_events();
+    rejoin();
     step(monotonic_ns);
-    return taken;
+    return entries;
 }
 
 void SinkThread::publish_account(std::uint64_t reading) {
     const auto ring = reader_.account();
+    const auto refused = sink_->refused_events();
     const auto held = sink_->held();
+    const auto conflated = sink_->conflated_events();
     progress_.write({.account = {.published = ring.published,
-                                 .delivered = kept_ - held,
+                                 .delivered = kept_ - held - refused - conflated,
                                  .filtered = ring.filtered + filtered_,
-                                 .conflated = conflated_,
-                                 .missed = ring.missed,
+                                 .conflated = conflated_ + conflated,
+                                 .missed = ring.missed + refused,
                                  .queued = ring.queued + waiting_.size() + held,
+                                 .refused = refused,
                                  .snapshot = ring.from_board},
                      .readable = ring.since + ring.published - ring.queued,
                      .reading = reading});
@@ -203,7 +262,7 @@ void SinkThread::publish_account(std::uint64_t reading) {
 Account SinkThread::account() const noexcept {
     auto progress = progress_.read();
     auto newest = reader_.newest();
-    // Entries read between both loads would look overwritten.
+    // Repeats, because entries read between both loads would look overwritten.
     for (auto after = progress_.read(); after != progress; after = progress_.read()) {
         progress = after;
         newest = reader_.newest();
@@ -211,21 +270,21 @@ Account SinkThread::account() const noexcept {
     auto& account = progress.account;
     const auto end = std::max(newest + 1, since_ + account.published);
     const auto more = end - since_ - account.published;
-    const auto taken = progress.readable + progress.reading;  // at most
-    const auto overwritten = end > taken + reader_.capacity() ? end - reader_.capacity() - taken : 0;
+    const auto read_end = progress.readable + progress.reading;  // upper bound
+    const auto overwritten = end > read_end + reader_.capacity() ? end - reader_.capacity() - read_end : 0;
     account.published += more;
     account.queued += more - overwritten;
     account.missed += overwritten;
     return account;
 }
 
-std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
-    for (int polls = 0; polls < kPollsBetweenLooks; ++polls) {
+std::size_t SinkThread::wait(core::Idle& idle, bool silence) {
+    for (int polls = 0; polls < kPollsBetweenWaits; ++polls) {
         if (idle.pause()) {
             sink_->wait(silence ? kLongSleep : idle.wait_time());
             return 0;
         }
-        if (const auto taken = take(); taken != 0) return taken;
+        if (const auto entries = read_events(); entries != 0) return entries;
     }
     sink_->wait(std::chrono::nanoseconds{0});
     return 0;
@@ -237,39 +296,40 @@ void SinkThread::run() try {
     std::int64_t moved_ns = 0;
     std::uint64_t queued = 0;
     std::int64_t worked_ns = 0;
-    std::int64_t looked_ns = 0;
-    std::size_t found = 0;  // by the rest before this round
+    std::int64_t polled_ns = 0;
+    std::size_t found = 0;  // entries found while waiting before this round
     for (;;) {
         const auto now = core::monotonic_nanos();
         // sync "stop asked": stop
         if (stop_at == 0 && stopping_.load(std::memory_order_acquire)) {
             stop_at = now + kLastPatienceNs;
-            sink_->hurry();
+            if (reloaded_) sink_->note_reload();
+            sink_->begin_drain();
         }
-        const auto taken = found + round(now);
+        const auto entries = found + round(now);
         if (stop_at != 0) {
             const auto left = account().queued;
             if (moved_ns == 0 || left != queued) moved_ns = now;
             queued = left;
             if (queued == 0 || now >= stop_at || now - moved_ns >= kStandstillNs) break;
         }
-        if (taken == 0) {
-            found = rest(idle, now - worked_ns > kSilenceNs);
+        if (entries == 0) {
+            found = wait(idle, now - worked_ns > kSilenceNs);
             continue;
         }
         found = 0;
         idle.worked();
         worked_ns = now;
-        if (now - looked_ns < kLookEveryNs) continue;
-        looked_ns = now;
+        if (now - polled_ns < kWaitEveryNs) continue;
+        polled_ns = now;
         sink_->wait(std::chrono::nanoseconds{0});
     }
     sink_->finish();
     publish_account();
 } catch (const std::exception& error) {
-    // The others continue; the queue of this one grows until the ring laps it.
+    // Other sinks continue; the queue of this one grows until the ring overwrites its entries.
     ended_.store(true, std::memory_order_relaxed);
-    say_(service::Severity::error, name_ + ".ended", fmt::format("sink '{}' has stopped: {}", name_, error.what()));
+    log_(service::Severity::error, name_ + ".ended", fmt::format("sink '{}' has stopped: {}", name_, error.what()));
 }
 
 }  // namespace millpond::gateway

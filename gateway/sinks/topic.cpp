@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -16,6 +17,12 @@ namespace {
 bool is_plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool fits_kafka(char c) { return is_plain(c) || c == '.' || c == '_' || c == '-'; }
+
+/// Whether the text begins with two hexadecimal digits of an escape.
+bool begins_with_hex(std::string_view text) {
+    const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+    return text.size() >= 2 && is_hex(text[0]) && is_hex(text[1]);
+}
 
 bool fits_mqtt_level(char c) { return c >= ' ' && c <= '~' && c != '/' && c != '+' && c != '#' && c != '%'; }
 
@@ -44,15 +51,24 @@ TopicTemplate::TopicTemplate(std::string_view text, TopicRules rules) : rules_(r
     }
 }
 
-void TopicTemplate::append(std::string& out, std::string_view name) const {
-    if (name.empty()) name = "-";
-    for (const char c : name) {
-        if (rules_ == TopicRules::kafka) {
-            out += fits_kafka(c) ? c : '_';
-        } else if (fits_mqtt_level(c)) {
-            out += c;
+void TopicTemplate::append(std::string& out, Part part, std::string_view name) const {
+    if (name.empty()) {
+        out += '-';
+        return;
+    }
+    const auto fits = [&](std::size_t i) {
+        if (name == "-") return false;  // the placeholder of an empty name
+        // Topics that begin with '$' belong to the broker, and '#' does not subscribe to them.
+        if (rules_ == TopicRules::mqtt) return fits_mqtt_level(name[i]) && !(name[i] == '$' && out.empty());
+        if (name[i] == '.') return part == Part::symbol && !begins_with_hex(name.substr(i + 1));
+        return is_plain(name[i]) || name[i] == '-';
+    };
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (fits(i)) {
+            out += name[i];
         } else {
-            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+            out +=
+                fmt::format("{}{:02X}", rules_ == TopicRules::kafka ? '_' : '%', static_cast<unsigned char>(name[i]));
         }
     }
 }
@@ -62,8 +78,8 @@ std::string TopicTemplate::name(const feed::Venue& venue, const feed::Symbol& sy
     for (const auto& [part, text] : pieces_) {
         switch (part) {
             case Part::text: out += text; break;
-            case Part::venue: append(out, venue.view()); break;
-            case Part::symbol: append(out, symbol.view()); break;
+            case Part::venue: append(out, part, venue.view()); break;
+            case Part::symbol: append(out, part, symbol.view()); break;
         }
     }
     return out;
@@ -73,7 +89,7 @@ void check_topic(std::string_view user, std::string_view key, const std::string&
     try {
         static_cast<void>(TopicTemplate{topic, rules});
     } catch (const std::invalid_argument& error) {
-        throw settings::ConfigError(fmt::format("{}: {} '{}': {}", user, key, topic, error.what()));
+        throw service::ConfigError(fmt::format("{}: {} '{}': {}", user, key, topic, error.what()));
     }
 }
 

@@ -1,4 +1,4 @@
-// Measured:     from the call until the handler has run, and its promise has settled where it is awaited.
+// Measured:     from the call until the handler has run or, if it is awaited, its promise has settled.
 // Not measured: registering handlers.
 import { EventEmitter } from "node:events";
 import Emittery from "emittery";
@@ -14,7 +14,7 @@ const BATCH = 1_024;
 const body = { n: 1 };
 const PATHS = Array.from({ length: 64 }, (_, n) => `svc://orders/route${n}`);
 
-/** `make(hit)` gives what sends number n of a batch; a handler must call `hit` with the body. */
+/** make(hit): returns the function that sends a batch; its handlers must call `hit` with the body. */
 function contender(name, count, make) {
   let hits = 0;
   let wrong = 0;
@@ -32,7 +32,7 @@ function contender(name, count, make) {
   };
 }
 
-/** Eight pieces of code, as a program's handlers are: a single one would become part of the loop that calls it. */
+/** Eight functions, like the handlers of a program: a single one would be inlined into the loop. */
 const handlersOf = (hit) => [
   (given) => hit(given),
   (given) => hit(given),
@@ -70,7 +70,7 @@ function emitterContender(name, count, emitter) {
   });
 }
 
-// Short rounds, and many: what else happens on the machine then meets all of them alike.
+// Many short rounds, so that other load on the machine affects all contenders alike.
 const STATIC = 300_000;
 await compare(
   {
@@ -138,7 +138,7 @@ function paramsContender(name, make) {
     };
   });
 }
-/** Every receiver reads both parameters: that is what they are for. */
+/** Every receiver reads both parameters. */
 const sendOf = (routes, observed) => (hit) => {
   const system = new MessageSystem({ pool: 2_000, asyncContext: false });
   for (let n = 0; n < routes; n++) {
@@ -247,7 +247,7 @@ for (const kind of ["sync", "async"]) {
         const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
         return () => handler(body);
       }),
-      // A look-up by path, and a notification of the handler's end, need at least this.
+      // The least work for a look-up by path and a notification of the handler's end.
       awaited(kind === "sync" ? "await Map.get + call" : "await call.then", (hit) => {
         const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
         const handlers = new Map([["svc://one", handler]]);

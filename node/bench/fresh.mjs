@@ -1,4 +1,4 @@
-// Measured:     messages whose body is made for each: lent, held while as many others are in flight, read and released.
+// Measured:     messages with a new body each: acquired, held while others are in flight, read and released.
 // Not measured: making the pools; the first messages of each.
 import { Worker } from "node:worker_threads";
 import { compare, quick } from "./harness.mjs";

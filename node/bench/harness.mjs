@@ -1,5 +1,5 @@
-// The rules of bench/harness in JavaScript: interleaved rounds, medians with 95 % intervals, ratios inside a round, answers
-// checked, and no figure where an answer is wrong. Results have the same JSON format.
+// The rules of bench/harness in JavaScript: interleaved rounds, medians with 95 % intervals, ratios within a round,
+// checked answers, and no figure if an answer is wrong. Results have the same JSON format.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release } from "node:os";
@@ -11,7 +11,7 @@ export const quick = process.argv.includes("--quick");
 export const nodeMajor = Number(process.versions.node.split(".")[0]);
 const PROBABILITIES = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1];
 
-/** With `--cpu-time` the process's own processor time counts, for machines that are busy with other work as well. */
+/** --cpu-time: measures the process's processor time, for busy machines. */
 const cpuTime = process.argv.includes("--cpu-time");
 
 export function nowNanos() {
@@ -20,7 +20,7 @@ export function nowNanos() {
   return (user + system) * 1_000;
 }
 
-/** Nanoseconds an operation: `batch` does `perBatch` of them and is called again until `count` are done. */
+/** Nanoseconds per operation. `batch` does `perBatch` operations and is called until `count` are done. */
 export function timeBatches(batch, perBatch, count) {
   const rounds = Math.ceil((quick ? count / 10 : count) / perBatch);
   const start = nowNanos();
@@ -161,20 +161,22 @@ export async function compare(question, contenders) {
   };
   print(result);
   if (process.argv.includes("--results")) {
-    const folder = join(root, "../bench/results", resultsFolder());
+    const folder = join(root, "../build/node/results");
+    const file = join(folder, `${result.name}.json`);
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
+    writeFileSync(file, JSON.stringify(result));
+    execFileSync("python3", [join(root, "../bench/stored.py"), resultsMachine(), file], { stdio: "inherit" });
   }
   return result;
 }
 
-/** The folder of this machine's results: `--machine NAME`, or as for the other benches. */
-function resultsFolder() {
+/** The name of this machine in the results: `--machine NAME`, or the one of bench/machine_name. */
+function resultsMachine() {
   const given = process.argv.indexOf("--machine");
   return given >= 0 ? process.argv[given + 1] : machineName();
 }
 
-/** What bench/machine_name prints: the name of this machine's results, with --processor its processor. */
+/** The output of bench/machine_name: the name of this machine, or with --processor its processor. */
 function machineName(...options) {
   return execFileSync(join(root, "../bench/machine_name"), options, { encoding: "utf8" }).trim();
 }

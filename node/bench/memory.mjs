@@ -1,5 +1,5 @@
 // Measured:     messages made, held and released while the heap is under pressure, from cold and from warm pools, and by `send`.
-// Not measured: making the pools, except where the question is what a cold one costs.
+// Not measured: making the pools, except for cold pools.
 import { PerformanceObserver } from "node:perf_hooks";
 import { MessagePool, MessageSystem } from "millpond";
 import { compare, nowNanos, quick } from "./harness.mjs";
@@ -8,7 +8,7 @@ import { Order } from "./support/order.mjs";
 const body = { resident: true };
 const meta = { resident: true };
 
-/** Runs `work`, and notes the collector's runs and pauses and what became of the heap. */
+/** Runs `work` and measures collections, their pauses and the size of the heap. */
 async function watched(work, messages) {
   globalThis.gc();
   let collections = 0;
@@ -39,10 +39,10 @@ async function watched(work, messages) {
 
 const rateOf = (pool) => `, reuse ${(100 * pool.stats().reuseRate).toFixed(1)} %`;
 
-/** Each contender gets the work as code of its own, so that none spoils another's. */
+/** Makes separate code per contender, so that they do not share optimised code. */
 const ownCode = (work) => new Function(`return ${work}`)();
 
-// 50,000 in flight: a window that slides over 20 times as many messages, beside 100 MB that stay and some that do not.
+// 50,000 in flight: a window that slides over 20 times as many messages, with 100 MB of permanent and some temporary data.
 const WINDOW = 50_000;
 const PASSES = quick ? 4 : 20;
 const ballast = Array.from({ length: 100 }, () => Array.from({ length: 10_000 }, (_, n) => ({ n })));
@@ -101,7 +101,7 @@ await compare(
 
 ballast.length = 0;
 
-// Warm against cold, and pools of several sizes against messages in flight.
+// Warm and cold pools, and pools of several sizes, by messages in flight.
 function burst(out, acquire, release, body, meta) {
   let right = 0;
   for (let n = 0; n < out.length; n++) out[n] = acquire("svc://orders/7", body, meta);
@@ -179,7 +179,7 @@ for (const inFlight of [500, 1_000, 2_000, 5_000]) {
   );
 }
 
-// Send: bytes and collections a message, with a resident body and with one made for each.
+// Send: bytes and collections per message, with a resident body and with a new body each.
 function sending(name, pool, makeBody) {
   return {
     name,

@@ -1,4 +1,4 @@
-// Measured:     lending and returning a message of 6 fields that all are written, and reading one of them.
+// Measured:     acquiring a message, writing its 6 fields, reading one of them, and releasing it.
 // Not measured: making the pools.
 import { MessagePool, SlotPool } from "millpond";
 import reusify from "reusify";
@@ -31,7 +31,7 @@ const body = { resident: true };
 const meta = { resident: true };
 const PATHS = Array.from({ length: 64 }, (_, n) => `svc://orders/${n}`);
 
-/** Makes a contender from what acquires, reads and releases; each has its own code, so that none spoils another's. */
+/** Makes a contender with separate code, so that contenders do not share optimised code. */
 function contender(name, { make, count, perBatch }) {
   const { batch, read } = make();
   return {

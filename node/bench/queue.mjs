@@ -31,10 +31,7 @@ const emitted = (options, observed) => (hit) => {
   if (observed) system.subscribe("work", () => {}, { queue: { capacity: 2 * BATCH } });
   return { send: () => system.emit("work", body), drained: async () => void system.flush() };
 };
-/**
- * fastq runs a task at once where it can; held back, it queues like the others. Its queue is found by the path, as ours is. `idle`
- * of fastq walks its list: nothing here calls it.
- */
+/** fastq runs a task at once if it can: paused, it queues like the others. Its queue is looked up by path, like ours. */
 const withFastq = (heldBack) => (hit) => {
   const pool = new MessagePool(2_000);
   const queue = fastq((message, done) => {

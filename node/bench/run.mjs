@@ -1,6 +1,6 @@
-// Runs the benches one after the other, each in a process of its own, and with --results rewrites the page of all results.
+// Runs the benches in turn, each in a separate process, and with --results rewrites the page of all results.
 // usage: run.mjs [--node PATH]... [--only NAME] [--quick] [--cpu-time] [--results]
-// --node: a Node to run them with, this one unless given; what is not named here is handed on.
+// --node: a Node binary to use, the current one by default. Other options are passed to the benches.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";

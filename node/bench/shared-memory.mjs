@@ -1,5 +1,5 @@
-// Measured:     quotes that a C++ process publishes to a market ring, read in place by MarketRing: how many a second without loss, and
-//               from the publisher's clock until the handler has read it.
+// Measured:     quotes that a C++ process publishes to a market ring and MarketRing reads: quotes per second without loss, and the
+//               latency from the publisher's clock until the handler has read the quote.
 // Not measured: opening the ring.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -25,7 +25,7 @@ async function opened(name) {
 }
 
 let runs = 0;
-/** One stream of `count` quotes at `rate` a second; of every `sample`th the latency is kept. */
+/** A stream of `count` quotes at `rate` per second; the latency of every `sample`th is recorded. */
 async function stream(count, rate, sample) {
   const name = `bench-${process.pid}-${runs++}`;
   const process_ = spawn(writer, [name, String(count), String(rate)], { stdio: ["pipe", "ignore", "inherit"] });
@@ -43,7 +43,7 @@ async function stream(count, rate, sample) {
     },
     missed(first, to) {
       missed += to - first + 1;
-      // A quote's size is its number, so that what is read and what is missed add up.
+      // The size of a quote is its number, so that read and missed quotes can be checked.
       sum += sumTo(to) - sumTo(first - 1);
       last = to;
     },

@@ -1,4 +1,4 @@
-// Measured:     messages of 128 bytes from a worker to the main thread, as many as go through; the consumer reads a number of each.
+// Measured:     throughput of 128-byte messages from a worker to the main thread; the consumer reads a number of each.
 // Not measured: starting the worker.
 import { MessageChannel, Worker } from "node:worker_threads";
 import { MpscRing, SpscRing } from "millpond";
@@ -14,16 +14,16 @@ async function throughRing(Ring, count) {
   await new Promise((resolve) => worker.once("message", resolve));
   let sum = 0;
   let left = count;
-  const take = (offset) => {
+  const read = (offset) => {
     sum += words[offset >> 2];
   };
   const ended = new Promise((resolve) => worker.once("exit", resolve));
   worker.postMessage("go");
   const start = process.hrtime.bigint();
   while (left > 0) {
-    const taken = ring.poll(take, 1_024);
-    left -= taken;
-    if (taken === 0) ring.wait(1);
+    const polled = ring.poll(read, 1_024);
+    left -= polled;
+    if (polled === 0) ring.wait(1);
   }
   const nanos = Number(process.hrtime.bigint() - start);
   await ended;

@@ -1,5 +1,5 @@
-// What a sender has given up before it started never runs on the other side of a bridge, however busy that side is. Where both sides are
-// in one thread, the other side has no turn of the event loop between the abort and the start: only what it looks up itself helps.
+// A call that was aborted before its start never runs on the other side of a bridge, even if that side is busy. With both sides in one
+// thread, the other side has no turn of the event loop between the abort and the start: it must check for aborts itself.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
@@ -19,10 +19,10 @@ interface Joined {
   readonly far: MessageSystem;
   readonly nearEnd: Bridge<never>;
   readonly farEnd: Bridge<never>;
-  /** What the far handlers of `far/second` have started. */
+  /** The started handlers of `far/second`. */
   readonly started: unknown[];
   readonly controller: AbortController;
-  /** Sends `far/second`, which is to be aborted. */
+  /** Sends `far/second`, which will be aborted. */
   second(body?: unknown): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ for (const [where, body] of [
 }
 
 for (const asyncContext of [true, false]) {
-  test(`nor does one that waits in the other side's queue; contexts ${asyncContext ? "on" : "off"}`, async () => {
+  test(`a call in the other side's queue does not start either when it is aborted; contexts ${asyncContext ? "on" : "off"}`, async () => {
     const near = new MessageSystem({ asyncContext });
     const far = new MessageSystem({ asyncContext });
     const nearEnd = new WorkerBridge(near);
@@ -103,7 +103,7 @@ for (const asyncContext of [true, false]) {
   });
 }
 
-test("a queue whose waiting messages are given up by other threads keeps its concurrency", async () => {
+test("a queue keeps its concurrency when other threads abort its messages", async () => {
   const { near, far, nearEnd, farEnd } = joined();
   const { opened, open } = gate();
   let most = 0;
@@ -114,7 +114,7 @@ test("a queue whose waiting messages are given up by other threads keeps its con
     async (message) => {
       running++;
       most = Math.max(most, running);
-      // The flush comes while the queue is about to start the next one.
+      // The flush is called while the queue is about to start the next message.
       message.signal!.addEventListener("abort", () => far.flush());
       if (message.body === 0) controller.abort();
       await opened;
@@ -140,7 +140,7 @@ for (const [what, options, most] of [
   ["after a pause", { retries: { times: 5, delayMs: 4 } }, 1],
   ["after many attempts", { retries: 500 }, 63],
 ] as const) {
-  test(`a handler that is run again ${what} is not once its sender across the bridge has given up`, async () => {
+  test(`a handler is not retried ${what} after its sender across the bridge has given up`, async () => {
     const pair = joined(options, ({ attempt }) => {
       const abort = (): void => pair.controller.abort(new Error("given up"));
       if (what === "after a pause") setTimeout(abort, 4);
@@ -155,7 +155,7 @@ for (const [what, options, most] of [
   });
 }
 
-test("middleware beside the bridge: what is given up during an asynchronous before starts on neither side", async () => {
+test("a message aborted during an asynchronous before starts on neither side of the bridge", async () => {
   const seen: unknown[] = [];
   const { opened, open } = gate();
   const middleware = {
@@ -173,7 +173,7 @@ test("middleware beside the bridge: what is given up during an asynchronous befo
   const { near, far, started, controller } = pair;
   const aborted = pair.second();
   while (seen.length === 0) await turn();
-  // The gate opens in the turn of the abort: nothing but a look tells the far side in time.
+  // The gate opens in the turn of the abort: the far side learns of it in time only by its own check.
   controller.abort(new Error("given up"));
   open();
   await aborted;
@@ -198,7 +198,7 @@ test("middleware beside the bridge: what is given up during an asynchronous befo
   assert.deepEqual([started, receiver(far, "far/second")["sent"]], [[], 1]);
 });
 
-test("middleware around a handler that runs sees the abort of its sender across the bridge, and its reply goes nowhere", async () => {
+test("middleware sees the abort of a sender across the bridge, and the reply is discarded", async () => {
   const { opened, open } = gate();
   const seen: unknown[] = [];
   const handle = async ({ signal }: Message): Promise<unknown> => {
@@ -218,7 +218,7 @@ test("middleware around a handler that runs sees the abort of its sender across 
   await ended(pair);
 });
 
-test("what is cut off by a close that does not wait is not started either", async () => {
+test("a close without waiting stops calls that have not started", async () => {
   const { near, far, nearEnd, farEnd, started } = joined({ queue: { capacity: 8 } });
   far.on("far/first", () => void nearEnd.close(0), { queue: { capacity: 1 } });
   const calls = ["far/first", "far/second", "far/second"].map((path) =>
@@ -231,7 +231,7 @@ test("what is cut off by a close that does not wait is not started either", asyn
   assert.deepEqual([near.pool.stats().inUse, far.pool.stats().inUse], [0, 0]);
 });
 
-test("a worker that is blocked while requests to it time out does not start them afterwards", async () => {
+test("a blocked worker does not start requests that have timed out", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system);
   bridge.forward("calc://*");
@@ -286,7 +286,7 @@ test("an abort in `transfer`, or in an accessor of the body, ends the call; the 
   assert.equal(started, 0);
 });
 
-test("an accessor that sends over the bridge of its own body goes first; an abort between the two still ends the outer call", async () => {
+test("a message sent by an accessor of a body is sent before that body; an abort between the two ends the outer call", async () => {
   const near = new MessageSystem();
   const far = new MessageSystem();
   const nearEnd = new WorkerBridge(near);
@@ -320,7 +320,7 @@ test("an accessor that sends over the bridge of its own body goes first; an abor
     }
   }
   assert.deepEqual(await Promise.all(inner), ["inner", "inner", "inner", "inner"]);
-  // Calls behind it have their own numbers and replies.
+  // Later calls have their own numbers and replies.
   assert.equal(await near.send("far/last", 3), "last");
   assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
   assert.deepEqual(came, ["inner 1", "outer outer", "inner 1", "outer outer", "inner 1", "inner 1", "last outer"]);

@@ -6,7 +6,7 @@ import { gate, turn } from "./support/gate.js";
 import { closedError, joined, sent } from "./support/joined.js";
 
 for (const asyncContext of [true, false]) {
-  test(`what both sides have sent is answered, in order, before the bridge closes; contexts ${asyncContext ? "on" : "off"}`, async () => {
+  test(`calls of both sides are answered in order before the bridge closes; contexts ${asyncContext ? "on" : "off"}`, async () => {
     const { near, far, nearEnd, farEnd } = joined({ asyncContext });
     const { opened, open } = gate();
     const order: unknown[] = [];
@@ -14,7 +14,7 @@ for (const asyncContext of [true, false]) {
     const work = (back: MessageSystem, path: string) => async (message: Message) => {
       await opened;
       order.push(`${path} ${String(message.body)}`);
-      // Work of a call that has no reply yet: still accepted, on both sides.
+      // Belongs to a call without a reply: accepted on both sides.
       return `${String(message.body)} ${String(await back.send(path, message.body))}`;
     };
     near.on("near/echo", (message) => `near ${String(message.body)}`);
@@ -56,12 +56,12 @@ for (const asyncContext of [true, false]) {
 }
 
 for (const which of ["nearEnd", "farEnd"] as const) {
-  test(`calls in both rings are answered, though the ${which} closes before it has read them`, async () => {
+  test(`calls in both rings are answered even if the ${which} closes before it has read them`, async () => {
     const ends = joined();
     const { near, far } = ends;
     near.on("near/echo", (message) => message.body);
     far.once("far/echo", (message) => message.body);
-    // What cannot be described is a failure all the same.
+    // An error without a readable message is a failure too.
     far.on("far/odd", () => {
       throw {
         toString() {
@@ -69,7 +69,7 @@ for (const which of ["nearEnd", "farEnd"] as const) {
         },
       };
     });
-    const odd = assert.rejects(sent(near, "far/odd"), { name: "RemoteError", message: "an error without a text" });
+    const odd = assert.rejects(sent(near, "far/odd"), { name: "RemoteError", message: "an error without a message" });
     const replies = Promise.all([sent(near, "far/echo", 1), sent(far, "near/echo", 2)]);
     const closed = ends[which].close(Infinity);
     assert.deepEqual(await replies, [1, 2]);
@@ -78,7 +78,7 @@ for (const which of ["nearEnd", "farEnd"] as const) {
   });
 }
 
-test("both sides close at once, twice; long bodies and frames that wait for room come first", async () => {
+test("both sides close at once, twice, after long bodies and waiting frames", async () => {
   const near = new MessageSystem();
   const far = new MessageSystem();
   const nearEnd = new WorkerBridge(near, undefined, { ringBytes: 1_024 });
@@ -100,7 +100,7 @@ test("both sides close at once, twice; long bodies and frames that wait for room
   assert.deepEqual(await Promise.all(closes), [true, true, true, true]);
 });
 
-test("after its time close gives false: what has no reply fails on both sides, and its handler is told", async () => {
+test("close resolves to false after its timeout: pending calls fail on both sides, and their handlers are aborted", async () => {
   for (const limit of [0, 5]) {
     const { near, far, nearEnd, farEnd } = joined();
     const told: unknown[] = [];
@@ -124,7 +124,7 @@ test("after its time close gives false: what has no reply fails on both sides, a
   assert.equal(await nearEnd.close(), true);
 });
 
-test("close waits for no handler whose sender has given up", async () => {
+test("close does not wait for a handler whose sender has given up", async () => {
   const { near, far, nearEnd, farEnd } = joined();
   let started = false;
   far.on("far/hang", () => {
@@ -158,7 +158,7 @@ for (const asyncContext of [true, false]) {
   });
 }
 
-test("a handler of this side's own may await close, and a handler that has replied too", async () => {
+test("a local handler, and one that has replied, may await close", async () => {
   const { near, far, nearEnd } = joined();
   far.on("far/echo", (message) => message.body);
   near.on("stop", async () => {
@@ -175,7 +175,7 @@ test("a handler of this side's own may await close, and a handler that has repli
   assert.equal(await closes, true);
 });
 
-test("a worker that is busy delays close, and its end ends it", async () => {
+test("a busy worker delays close, and its exit completes it", async () => {
   const busy = new Int32Array(new SharedArrayBuffer(8));
   const start = async (): Promise<[MessageSystem, WorkerBridge<never>, Worker]> => {
     const system = new MessageSystem();
@@ -195,7 +195,7 @@ test("a worker that is busy delays close, and its end ends it", async () => {
   const exits = new Promise((resolve) => worker.once("exit", resolve));
   const blocked = sent(system, "calc://busy");
   await stopped();
-  // Behind the frame that blocks the worker.
+  // After the frame that blocks the worker.
   const waiting = sent(system, "calc://double", 21);
   let over = false;
   const closed = bridge.close(Infinity);
@@ -205,7 +205,7 @@ test("a worker that is busy delays close, and its end ends it", async () => {
   Atomics.store(busy, 0, 1);
   Atomics.notify(busy, 0);
   assert.deepEqual(await Promise.all([blocked, waiting, closed]), ["free", 42, true]);
-  // Nothing of the bridge keeps the worker alive.
+  // The bridge does not keep the worker alive.
   assert.equal(await exits, 0);
 
   const [other, second, killed] = await start();
@@ -224,7 +224,7 @@ test("a worker that is busy delays close, and its end ends it", async () => {
   await late.terminate();
 });
 
-test("a bridge whose worker never came closes at once; with a call that waits for it, after its time", async () => {
+test("a bridge without a worker closes at once, or with a pending call after its timeout", async () => {
   assert.equal(await new WorkerBridge(new MessageSystem()).close(), true);
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system);
@@ -234,7 +234,7 @@ test("a bridge whose worker never came closes at once; with a call that waits fo
   await waiting;
 });
 
-test("a call whose accessor closes the bridge, in stages or at once, is refused before it is sent", async () => {
+test("a call is refused if an accessor of its body closes the bridge, in stages or at once", async () => {
   for (const timeoutMs of [undefined, 0]) {
     for (const closing of [1, 2]) {
       const { near, far, nearEnd, farEnd } = joined();
@@ -250,7 +250,7 @@ test("a call whose accessor closes the bridge, in stages or at once, is refused 
         },
       };
       await assert.rejects(sent(near, "far/x", body), closedError);
-      // In stages nothing was cut off.
+      // A close in stages cuts off no call.
       if (timeoutMs === undefined) assert.equal(await closed, true);
       await farEnd.close();
       assert.deepEqual([started, near.pool.stats().inUse, far.pool.stats().inUse], [1, 0, 0]);

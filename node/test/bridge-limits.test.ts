@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MessageSystem, WorkerBridge } from "millpond";
 import { closedError, joined, sent as send } from "./support/joined.js";
 
-test("what does not fit into the way to the other side is refused like by a queue: counted, with a dead letter, not shown", async () => {
+test("a full bridge refuses messages like a full queue: counted, with a dead letter, without observers", async () => {
   const letters: unknown[] = [];
   const near = new MessageSystem({
     onDeadLetter: ({ path, reason, receiver, error }) => letters.push([path, reason, receiver, (error as Error).name]),
@@ -34,7 +34,7 @@ test("what does not fit into the way to the other side is refused like by a queu
   assert.equal(await near.send("far/after", "after"), "after");
   assert.equal(shown, 2_000 - refused.length + 1);
   assert.equal(near.pool.stats().inUse, 0);
-  // A bridge that has ended says so, whatever waited on it.
+  // Calls fail with the reason of the bridge's end.
   const cut = Array.from({ length: 2_000 }, (_, n) => assert.rejects(near.send("far/x", n) as Promise<unknown>));
   assert.equal(await nearEnd.close(0), false);
   await Promise.all(cut);
@@ -42,7 +42,7 @@ test("what does not fit into the way to the other side is refused like by a queu
   await farEnd.close();
 });
 
-test("a forward ends with its signal; calls that were made before are answered", async () => {
+test("a forward ends with its signal, and earlier calls are answered", async () => {
   const { near, far, nearEnd, farEnd } = joined();
   far.on("far/echo", (message) => message.body);
   near.off("far/*");
@@ -59,7 +59,7 @@ test("a forward ends with its signal; calls that were made before are answered",
   assert.deepEqual(await Promise.all([nearEnd.close(), farEnd.close()]), [true, true]);
 });
 
-test("what a forward is to move is checked: the function when it is given, its result with the call", async () => {
+test("transfer is checked when it is given, and its result with each call", async () => {
   const { near, far, nearEnd, farEnd } = joined();
   far.on("far/echo", (message) => message.body);
   const bridge = nearEnd as unknown as WorkerBridge<Record<string, never>>;

@@ -1,4 +1,5 @@
-// A bridge that closes while both sides send, serve, call back and abort: each call has one outcome, and what was sent before is answered.
+// Both sides send, serve, call back and abort while the bridge closes: each call has one outcome, and earlier calls are
+// answered.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -25,14 +26,14 @@ function check(tally: Tally, system: MessageSystem | undefined, cut = false): vo
   }
 }
 
-/** No call ran twice, and each with a reply ran. */
+/** Checks that no call ran twice, and that each call with a reply ran. */
 function compare(replied: readonly string[], starts: ReadonlyMap<string, number>): void {
   for (const times of starts.values()) assert.equal(times, 1);
   for (const id of replied) assert.ok(starts.has(id), id);
 }
 
 for (const who of ["near", "far", "both"] as const) {
-  test(`what both sides sent before a close under load is answered, and no call starts after its abort: closes ${who}`, async () => {
+  test(`calls before a close under load are answered, and none starts after its abort: closes ${who}`, async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const random = randomFrom(seed * 7_919);
       const [nearSystem, farSystem] = [new MessageSystem(), new MessageSystem()];
@@ -102,7 +103,7 @@ for (const [who, timeoutMs] of [
       });
       const told = once(worker, "message") as Promise<[Record<string, unknown>]>;
       const exited = once(worker, "exit");
-      // From here on the worker's turns and ours take place together.
+      // From here on the worker runs in parallel.
       await system.send("far/leaf", 1);
       let closed: Promise<boolean> | undefined;
       const at = who === "far" ? -1 : 10 + random(TURNS - 20);

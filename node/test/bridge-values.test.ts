@@ -1,4 +1,4 @@
-// What crosses a bridge is the same whatever its length: a frame of the ring, or a longer one that takes the port.
+// Values that cross a bridge, in short frames through the ring and in long ones through the port.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
@@ -9,7 +9,7 @@ import { type Message, MessageSystem, type SettingError, type Transfer, WorkerBr
 const RING_BYTES = 4_096;
 const PADS = ["", "x".repeat(RING_BYTES)];
 
-/** Two systems of one thread; `far/echo` replies with the value in its body, `far/reply` with what `reply` gives. */
+/** Two systems in one thread. `far/echo` replies with the value in its body, `far/reply` with the result of `reply`. */
 function joined(transfer: (message: Message) => Transfer = () => [], reply: () => unknown = () => undefined) {
   const near = new MessageSystem();
   const far = new MessageSystem();
@@ -32,7 +32,7 @@ function joined(transfer: (message: Message) => Transfer = () => [], reply: () =
   return { send, close, seen: () => seen };
 }
 
-test("any data arrives as structuredClone copies it, in short frames and in long ones, as a body, as meta and as a reply", async () => {
+test("data arrives as structuredClone copies it, in short and long frames, as body, meta and reply", async () => {
   const { send, close, seen } = joined();
   const anything = fc.anything({
     withBigInt: true,
@@ -142,7 +142,7 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
 ];
 
 for (const [name, value, words] of REFUSED) {
-  test(`${name} is refused by name, in short frames and in long ones`, async () => {
+  test(`${name} is refused by name, in short and long frames`, async () => {
     const { send, close, seen } = joined(undefined, () => value);
     for (const pad of PADS) {
       const refused = (error: SettingError): boolean => {
@@ -167,7 +167,7 @@ for (const [name, value, words] of REFUSED) {
   });
 }
 
-test("what transfer moves is moved, with the views on it and whatever the length of the rest", async () => {
+test("transfer moves buffers with their views, in short and long frames", async () => {
   const { send, close, seen } = joined((message) => {
     const { value } = message.body as { readonly value: { readonly moved?: Transfer } };
     return value.moved ?? [];
@@ -192,7 +192,7 @@ test("what transfer moves is moved, with the views on it and whatever the length
   await close();
 });
 
-test("what transfer gives and cannot be moved is refused by name, and moves nothing", async () => {
+test("a transfer with an immovable part is refused by name, and moves nothing", async () => {
   let moved: unknown[] = [];
   const { send, close } = joined(() => moved as never);
   const whole = new ArrayBuffer(8);
@@ -212,7 +212,7 @@ test("what transfer gives and cannot be moved is refused by name, and moves noth
   await close();
 });
 
-/** `levels` objects in one another, made by `wrap`. */
+/** `levels` nested objects, made by `wrap`. */
 function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
   let value: unknown = 0;
   for (let level = 0; level < levels; level++) value = wrap(value);
@@ -229,11 +229,11 @@ const WRAPS: readonly (readonly [string, (inner: unknown) => unknown])[] = [
 ];
 
 for (const [name, wrap] of WRAPS) {
-  test(`1,000 levels of ${name} arrive; more are refused, as a body, as meta and as a reply`, async () => {
+  test(`1,000 levels of ${name} arrive, and more are refused, as body, meta and reply`, async () => {
     let reply: unknown;
     const { send, close, seen } = joined(undefined, () => reply);
     for (const pad of PADS) {
-      // The body has a level of its own.
+      // The body is one level itself.
       await send("far/see", nested(999, wrap), pad, nested(1_000, wrap));
       let depth = 0;
       const inner = (value: object): unknown => {
@@ -255,17 +255,17 @@ for (const [name, wrap] of WRAPS) {
   });
 }
 
-test("the depth is that of the copy, which follows a reference where it comes first", async () => {
+test("the depth of a shared reference is that of its first occurrence, as in the copy", async () => {
   const { send, close } = joined();
   const chain = Array.from({ length: 20_000 }, (): { next?: unknown } => ({}));
   for (const [at, one] of chain.entries()) one.next = chain[at + 1];
   await assert.rejects(send("far/see", chain, ""), { name: "SettingError", message: /^the depth of the body/ });
-  // From its end no object is deeper than its array.
+  // Reached from the end, no object is deeper than its array.
   await send("far/see", [...chain].reverse(), "");
   await close();
 });
 
-test("values that change while they are read, or throw, are refused by name, and end nothing", async () => {
+test("values that change or throw while they are read are refused by name, and the bridge goes on", async () => {
   const { send, close } = joined();
   const message = /^the (body|message) (of )?far\/see is not readable \(.*\): it must be a primitive/;
   for (const pad of PADS) {
@@ -302,7 +302,7 @@ test("values that change while they are read, or throw, are refused by name, and
   await close();
 });
 
-test("an accessor of the body may close the bridge: the call fails", async () => {
+test("a call fails if an accessor of its body closes the bridge", async () => {
   const near = new MessageSystem();
   const bridge = new WorkerBridge(near);
   bridge.forward("far/*");
@@ -319,7 +319,7 @@ test("an accessor of the body may close the bridge: the call fails", async () =>
   assert.equal(near.pool.stats().inUse, 0);
 });
 
-test("what Node does not let go is copied instead of moved: other Buffers keep their bytes", async () => {
+test("untransferable buffers are copied, and other Buffers keep their bytes", async () => {
   let moved: Transfer = [];
   const { send, close, seen } = joined(() => moved);
   const marked = Uint8Array.from([1, 2, 3]).buffer;

@@ -1,4 +1,4 @@
-// Pool and bus as a bundle for browsers, and where there is a Chromium, run in it.
+// Pool and bus as a bundle for browsers, which runs in Chromium if that is installed.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +37,7 @@ async function bundle(): Promise<string> {
   return outputFiles[0]!.text;
 }
 
-test("pool and bus bundle for browsers without anything of Node", async () => {
+test("pool and bus bundle for browsers without Node modules", async () => {
   const text = await bundle();
   assert.doesNotMatch(text, /from "node:|require\(|async_hooks/);
 });

@@ -1,4 +1,4 @@
-// Arguments and options that would silently be ignored.
+// Refusal of additional arguments and null options.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -24,12 +24,10 @@ const refused = (error: Error): boolean => {
   return true;
 };
 
-test("methods of a system, a target and a place refuse arguments that they do not have", async () => {
+test("methods of a system, a target and a place refuse additional arguments", async () => {
   const system = new MessageSystem();
   let ran = 0;
   system.on("x", () => ++ran);
-  system.onCommand("c", () => ++ran);
-  system.onQuery("q", () => ++ran);
   const of = (owner: object, name: string): Any => (owner as Record<string, Any>)[name]!.bind(owner);
   const handler = (): number => 0;
   const throwing: readonly (readonly [string, ...unknown[]])[] = [
@@ -37,12 +35,9 @@ test("methods of a system, a target and a place refuse arguments that they do no
     ["send", "x", 1, undefined, {}],
     ["send", "other/x", 1, undefined, {}],
     ["emit", "x", 1, undefined, {}],
-    ["command", "c", 1, {}, {}],
     ["target", "x", {}],
     ["on", "y", handler, {}, {}],
     ["once", "y", handler, {}, {}],
-    ["onCommand", "y", handler, {}, {}],
-    ["onQuery", "y", handler, {}, {}],
     ["subscribe", "y", handler, {}, {}],
     ["messages", "y", {}, {}],
     ["off", "x", handler, {}],
@@ -59,7 +54,6 @@ test("methods of a system, a target and a place refuse arguments that they do no
   for (const [name, ...values] of throwing) assert.throws(() => of(system, name)(...values), refused, name);
   const rejecting: readonly (readonly [string, ...unknown[]])[] = [
     ["request", "x", 1, {}, {}],
-    ["query", "q", 1, {}, {}],
     ["waitFor", "x", {}, {}],
     ["whenReady", "x", {}, {}],
   ];
@@ -86,7 +80,7 @@ test("methods of a system, a target and a place refuse arguments that they do no
   assert.equal(MessageSystem.prototype.flush.name, "flush");
 });
 
-test("constructors, pools and bridges refuse them too", () => {
+test("constructors, pools and bridges refuse additional arguments", () => {
   const made = (type: unknown, ...values: unknown[]): unknown =>
     new (type as new (...values: unknown[]) => unknown)(...values);
   assert.throws(() => made(MessageSystem, {}, {}), refused);
@@ -114,7 +108,7 @@ test("constructors, pools and bridges refuse them too", () => {
   void bridge.close();
 });
 
-test("slots, rings and market data refuse them, and change nothing", async () => {
+test("slots, rings and market data refuse additional arguments, without an effect", async () => {
   const refuses = (owner: object, calls: readonly (readonly [string, ...unknown[]])[]): void => {
     const methods = owner as Record<string, Any>;
     for (const [name, ...values] of calls) assert.throws(() => methods[name]!(...values), refused, name);

@@ -1,6 +1,6 @@
-// Handlers that keep the event loop from its timers, at random: whatever else goes on, no handler starts after the time limit of its
-// message or an abort, and no reply that comes after the limit is given. In what order late timers end messages is left open, so
-// there is no model of it: the random schedules are held against these promises.
+// Handlers that block the event loop at random: no handler starts after the time limit or the abort of its message, and no reply is
+// delivered after the limit. The order in which late timers end messages is not specified, so there is no model: the random schedules
+// are checked against these promises.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DeadLetter, type Message, MessageSystem, type Overflow } from "millpond";
@@ -15,14 +15,14 @@ const REFUSALS = ["QueueFullError", "MessageDroppedError"];
 
 interface Sent {
   readonly id: number;
-  /** Gives its reply at the call where its handler does. */
+  /** Whether the send returns the reply directly. */
   readonly direct: boolean;
   readonly deadline: number;
   readonly abort: AbortController | undefined;
-  /** When its last run ended. */
+  /** Time at which its last run ended. */
   endedAt: number;
   timedOut: boolean;
-  /** The call gave the error of its last run, after which its limit may have prevented the next one. */
+  /** The call failed with the error of its last run; the time limit may have prevented a retry. */
   threw: boolean;
 }
 
@@ -69,7 +69,7 @@ class Schedule {
     if (random(2) === 0) this.#system.subscribe(path, () => this.#block());
   }
 
-  /** In this turn timers that are due do not run. */
+  /** Advances the clock at random, without running due timers. */
   #block(): void {
     if (this.random(3) === 0) this.#clock.now += this.random(12);
   }
@@ -80,7 +80,7 @@ class Schedule {
     this.#expect(signal?.aborted !== true, "a handler started after the abort");
   }
 
-  /** Reported at the end: here an exception would be a handler's. */
+  /** Records a failure, which is reported at the end: an exception thrown here would be a handler's. */
   #expect(kept: boolean, broken: string): void {
     if (!kept) this.#broken.push(broken);
   }
@@ -184,7 +184,7 @@ class Schedule {
   }
 }
 
-test("busy handlers: nothing starts after its time limit or an abort, no late reply is given, and the counts balance", async () => {
+test("with busy handlers nothing starts after its time limit or abort, no late reply arrives, and the counts balance", async () => {
   for (let seed = 1; seed <= SCHEDULES; seed++) {
     try {
       await new Schedule(randomFrom(7_919 * seed)).run();

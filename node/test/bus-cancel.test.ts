@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type DeadLetter, MessageSystem, RequestTimeoutError } from "millpond";
 import { gate, startInTime, turn } from "./support/gate.js";
 
-test("a request that timed out or was aborted before it started never runs; one that runs is told", async () => {
+test("a request that timed out or was aborted before its start never runs; a running one is aborted", async () => {
   const letters: DeadLetter[] = [];
   const system = new MessageSystem({ onDeadLetter: (letter) => letters.push(letter) });
   const { opened, open } = gate();
@@ -24,7 +24,7 @@ test("a request that timed out or was aborted before it started never runs; one 
     running = assert.rejects(system.request("q", "runs", { timeoutMs: 50 }), RequestTimeoutError);
   });
   const queued = assert.rejects(system.request("q", "queued", { timeoutMs: 50 }), RequestTimeoutError);
-  const waiting = assert.rejects(system.request("q", "waits for room", { signal: abort.signal }), /given up/);
+  const waiting = assert.rejects(system.request("q", "waits for capacity", { signal: abort.signal }), /given up/);
   abort.abort(new Error("given up"));
   await Promise.all([waiting, running, queued]);
   open();
@@ -49,7 +49,7 @@ test("a handler may fail 50,000 times in a row without a pause", async () => {
   assert.equal(await system.send("a"), 50_001);
 });
 
-test("retries without a pause leave the event loop its turns: timers run, time limits and aborts end them", async () => {
+test("retries without a pause let timers run, and end with time limits and aborts", async () => {
   for (const asynchronous of [false, true]) {
     for (const queue of [{}, { queue: { capacity: 4 } }]) {
       const system = new MessageSystem();
@@ -72,7 +72,7 @@ test("retries without a pause leave the event loop its turns: timers run, time l
   }
 });
 
-test("pauses between retries grow and are drawn at random", async () => {
+test("pauses between retries grow and have a random share", async () => {
   const system = new MessageSystem();
   const at: number[] = [];
   const handle = (): never => {
@@ -106,7 +106,7 @@ test("one signal for many messages and registrations is one listener, and ends a
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("an abort while the handler is on the stack rejects the promise that the handler returns then", async () => {
+test("an abort by a handler on the stack rejects the promise that it then returns", async () => {
   const given = new Error("given up");
   for (const options of [{}, { retries: 3 }, { queue: { capacity: 2 } }]) {
     for (const how of ["send", "request", "place"]) {

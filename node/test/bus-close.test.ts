@@ -26,7 +26,7 @@ test("close lets handlers send on in order, and does not deadlock in a handler",
   assert.deepEqual(seen, [1, 2, 3]);
 });
 
-test("close ends what waits for a message; nothing can be registered afterwards", async () => {
+test("close ends streams and waits, and refuses later registrations", async () => {
   const system = new MessageSystem();
   const next = assert.rejects(system.waitFor("x"), SystemClosedError);
   const stream = system.messages("x");
@@ -40,7 +40,7 @@ test("close ends what waits for a message; nothing can be registered afterwards"
   assert.throws(() => system.subscribe("x", () => 0), SystemClosedError);
 });
 
-test("close in a handler on the shortest way ends streams and waits too", async () => {
+test("close in a handler on the fast path ends streams and waits too", async () => {
   const system = new MessageSystem();
   system.on("x", (message) => void (message.body === 20 && system.close().catch(() => {})));
   const next = assert.rejects(system.waitFor("y"), SystemClosedError);
@@ -50,7 +50,7 @@ test("close in a handler on the shortest way ends streams and waits too", async 
   await next;
 });
 
-test("close ends the places that handlers asked for meanwhile", async () => {
+test("close revokes places that handlers requested meanwhile", async () => {
   const system = new MessageSystem();
   system.on("q", () => 0, { queue: { capacity: 1 } });
   let place: Place | undefined;

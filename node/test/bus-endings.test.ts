@@ -1,4 +1,4 @@
-// What ends a stream, or the wait for a message.
+// The ends of streams and waits.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MessageSystem, RegistrationRemovedError } from "millpond";
@@ -34,7 +34,7 @@ test("a stream whose signal is aborted before or later ends", async () => {
   assert.equal((await later.next()).done, true);
 });
 
-test("off rejects a wait that has no message, and leaves one that has", async () => {
+test("off rejects a wait without a message, and not one with a message", async () => {
   const system = new MessageSystem();
   const removed = system.waitFor("x", { timeoutMs: 60_000 });
   system.off("x");
@@ -43,15 +43,15 @@ test("off rejects a wait that has no message, and leaves one that has", async ()
     assert.deepEqual([error.code, error.path], ["BUS_REGISTRATION_REMOVED", "x"]);
     return true;
   });
-  const taken = system.waitFor("x");
+  const received = system.waitFor("x");
   system.emit("x", "sent");
   system.off("x");
-  assert.equal((await taken).body, "sent");
+  assert.equal((await received).body, "sent");
   assert.equal(system.pool.stats().inUse, 0);
   assert.equal(await system.close(), true);
 });
 
-test("a wait whose first message is aborted takes the next one, or ends as any other", async () => {
+test("a wait whose first message is aborted resolves to the next one", async () => {
   const system = new MessageSystem();
   system.on("x", () => 0);
   const abort = new AbortController();

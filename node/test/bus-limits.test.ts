@@ -1,4 +1,4 @@
-// What is refused, or no longer done, around a handler.
+// Limits around handlers: refused middleware, settings and pools, and stack overflows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -35,7 +35,7 @@ test("a handler does not start when its sender gave up during an asynchronous be
   }
 });
 
-test("middleware in a wrong form is refused where it is given", () => {
+test("invalid middleware is refused at its registration", () => {
   const system = new MessageSystem();
   const refused = (call: () => unknown): void =>
     assert.throws(call, (error) => error instanceof SettingError && /middleware|scheme/.test(error.message));
@@ -101,12 +101,12 @@ test("options that are refused leave a place held", async () => {
   assert.throws(() => place.send(3), PlaceExpiredError);
 });
 
-test("a pool of other objects than messages is no pool of a system", () => {
+test("a system refuses a pool of other objects than messages", () => {
   const pool = new MessagePool(4, { factory: () => ({ id: 0 }) });
   assert.throws(() => new MessageSystem({ pool: pool as never }), SettingError);
 });
 
-test("settings of a wrong type are refused where they are given", () => {
+test("settings of a wrong type are refused at the call", () => {
   const wrong = [{ checked: 1 }, { tracing: "yes" }, { asyncContext: "no" }, { tracing: null }];
   for (const options of wrong) assert.throws(() => new MessageSystem(options as never), SettingError);
   const system = new MessageSystem({ checked: undefined, tracing: false } as never);
@@ -125,7 +125,7 @@ test("settings of a wrong type are refused where they are given", () => {
   assert.throws(() => system.send("a", 1, [] as never), SettingError);
 });
 
-test("a stream counts what its loop leaves behind", async () => {
+test("a stream counts the messages that its loop leaves", async () => {
   const system = new MessageSystem();
   const stream = system.messages("a");
   for (let n = 0; n < 5; n++) system.emit("a", n);
@@ -150,7 +150,7 @@ test("a pool of n that refuses serves n messages of its systems at once, and not
     }
     open();
     await Promise.all(sent);
-    assert.equal(seen, 9, "observers take none of them");
+    assert.equal(seen, 9, "observers get none of them");
     const depths: number[] = [];
     system.on("nested/{depth}", (message): unknown => {
       const depth = Number(message.param("depth"));

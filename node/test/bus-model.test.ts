@@ -1,6 +1,6 @@
 // Random operations on a MessageSystem and on a naive model of it: handlers, observers, queues of every policy, aborts, time
 // limits, throws, retries, forwards, re-sends, places, acquired messages and closes; and on pairs of systems, one of each in a worker.
-// MILLPOND_OPERATIONS: how many, 100,000 by default.
+// MILLPOND_OPERATIONS: number of operations, 100,000 by default.
 import { test } from "node:test";
 import { BridgeDriver } from "./support/bridge-driver.js";
 import { BusDriver } from "./support/bus-driver.js";
@@ -9,7 +9,7 @@ import { randomFrom } from "./support/random.js";
 const OPERATIONS = Number(process.env["MILLPOND_OPERATIONS"] ?? 100_000);
 const SEED = Number(process.env["MILLPOND_SEED"] ?? 1);
 const PART = 2_000;
-/** Of all pairs together that share a worker. */
+/** Operations of all pairs that share a worker. */
 const BRIDGE_PART = 64_000;
 
 const KINDS = [
@@ -25,7 +25,7 @@ const KINDS = [
 ] as const;
 
 for (const [kind, { name, share, options }] of KINDS.entries()) {
-  test(`whatever is done with it, a system does what the model does: ${name}`, async () => {
+  test(`a system behaves like the model under random operations: ${name}`, async () => {
     const parts = Math.ceil((OPERATIONS * share) / PART);
     for (let part = 0; part < parts; part++) {
       const seed = SEED * 1_000_003 + kind * 100_003 + part * 7_919;
@@ -38,7 +38,7 @@ for (const [kind, { name, share, options }] of KINDS.entries()) {
   });
 }
 
-test("pairs of systems that bridges join, one of each in a worker, do what two models do", async () => {
+test("pairs of systems joined by bridges, one in a worker, behave like two models", async () => {
   const operations = Math.ceil(OPERATIONS * 0.1);
   const parts = Math.ceil(operations / BRIDGE_PART);
   for (let part = 0; part < parts; part++) {

@@ -1,4 +1,4 @@
-// Places in a queue: order, who gets them, and what ends them.
+// Places in a queue: their order and their ends.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -11,7 +11,7 @@ import {
 } from "millpond";
 import { gate, turn } from "./support/gate.js";
 
-test("ten who wait for four places are served in order, and none is refused", async () => {
+test("ten requests for four places are granted in order, and none is refused", async () => {
   const system = new MessageSystem();
   const gates = Array.from({ length: 10 }, gate);
   const order: number[] = [];
@@ -33,7 +33,7 @@ test("ten who wait for four places are served in order, and none is refused", as
   assert.equal(system.stats().receivers[0]!.refused, 0);
 });
 
-test("eight producers that wait for places starve none and are never refused", async () => {
+test("of eight producers that wait for places none starves or is refused", async () => {
   const system = new MessageSystem();
   const handled = new Array<number>(8).fill(0);
   const handle = async (message: { readonly body: unknown }): Promise<void> => {
@@ -49,7 +49,7 @@ test("eight producers that wait for places starve none and are never refused", a
   assert.equal(system.stats().receivers[0]!.refused, 0);
 });
 
-test("a place ends with its signal, its time, its release and close, and goes to the next", async () => {
+test("a place ends with its signal, its time limit, its release or close, and the next request gets it", async () => {
   const system = new MessageSystem();
   system.on("q", () => 0, { queue: { capacity: 1 } });
   const abort = new AbortController();

@@ -1,4 +1,4 @@
-// Handlers reply and observers watch: parameters, registrations, streams, ownership of messages.
+// Handlers and observers: parameters, registrations, streams, ownership of messages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -40,7 +40,7 @@ test("two parameters in one segment are refused at registration", () => {
   assert.throws(() => system.subscribe("x/{a}-{b}", () => 0), SettingError);
 });
 
-test("observers that throw, hang or are full change nothing for the sender", async () => {
+test("observers that throw, hang or are full do not affect the sender", async () => {
   const errors: unknown[] = [];
   const system = new MessageSystem({ onError: (error, _, name) => errors.push((error as Error).message, name) });
   system.on("a", (message) => message.body);
@@ -58,7 +58,7 @@ test("observers that throw, hang or are full change nothing for the sender", asy
   assert.deepEqual([hangs!.dropped, hangs!.running + hangs!.waiting], [3, 2]);
 });
 
-test("a request without a handler fails whatever observers there are, and an observer answers none", async () => {
+test("a request without a handler fails even with observers, and observers do not reply", async () => {
   const system = new MessageSystem();
   system.subscribe("a", () => "mine");
   await assert.rejects(system.request("a"), NoHandlerError);
@@ -101,7 +101,7 @@ test("a handler may change its message; a queue's and an observer's may not be c
   system.pool.release(queued);
 });
 
-test("an observer cannot change, send, emit or release what it sees, whatever the pool; it may forward and keep it", async () => {
+test("an observer cannot change, send, emit or release its message with any pool; it may forward and keep it", async () => {
   for (const pool of [2_000, 2, 0]) {
     const system = new MessageSystem({ pool });
     const forwarded: unknown[] = [];
@@ -137,7 +137,7 @@ test("an observer cannot change, send, emit or release what it sees, whatever th
   }
 });
 
-test("once is one message: a refused one leaves the handler, and of two places one is used", async () => {
+test("once handles one message: a refused one does not count, and of two places one is used", async () => {
   const system = new MessageSystem();
   let fails = true;
   const key = (): number => {
@@ -158,7 +158,7 @@ test("once is one message: a refused one leaves the handler, and of two places o
   assert.deepEqual(ran, [2, 4]);
 });
 
-test("a registration that is refused takes no name", () => {
+test("a refused registration uses no name", () => {
   const system = new MessageSystem();
   system.on("a", () => 0);
   for (let n = 0; n < 5; n++) assert.throws(() => system.on("a", () => 0));
@@ -187,7 +187,7 @@ test("observers and waits get their messages from a pool that refuses", async ()
   assert.deepEqual(seen, ["body"]);
 });
 
-test("off, once, signals, waitFor and for await end what they began", async () => {
+test("off, once, signals, waitFor and for await end their registrations", async () => {
   const system = new MessageSystem();
   const abort = new AbortController();
   const handler = (): number => 1;
@@ -228,7 +228,7 @@ test("off, once, signals, waitFor and for await end what they began", async () =
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("a stream gives or counts each message, also in bursts and when it is closed in the turn of the send", async () => {
+test("a stream yields or counts each message, even in bursts and if it is closed in the turn of the send", async () => {
   const system = new MessageSystem();
   system.on("x", () => 0);
   const stream = system.messages("x", { capacity: 100 });

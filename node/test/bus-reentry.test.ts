@@ -1,5 +1,5 @@
-// Functions of the user that are called in the middle of a send, onDeadLetter and the key of a queue, may do anything with the
-// system: send, flush, abort, register, remove, close.
+// User functions that a send calls (onDeadLetter, the key of a queue) may use the system: send, flush, abort, register, remove,
+// close.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DeadLetter, MessageSystem, NoHandlerError, RequestTimeoutError } from "millpond";
@@ -19,7 +19,7 @@ const nameOf = (send: () => unknown): unknown => {
   }
 };
 
-test("a letter of a timed-out message may send to the same full queue", async () => {
+test("the dead letter of a timed-out message may send to the same full queue", async () => {
   const letters: string[] = [];
   const { opened, open } = gate();
   const ran: unknown[] = [];
@@ -47,7 +47,7 @@ test("a letter of a timed-out message may send to the same full queue", async ()
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("a message that timed out is not run by a flush in its own letter", async () => {
+test("a flush in the dead letter of a timed-out message does not run that message", async () => {
   const ran: unknown[] = [];
   const { opened, open } = gate();
   const system = new MessageSystem({ onDeadLetter: () => void system.flush() });
@@ -61,7 +61,7 @@ test("a message that timed out is not run by a flush in its own letter", async (
   assert.deepEqual(ran, ["first"]);
 });
 
-test("a letter of a dropped message may abort the others, and itself", async () => {
+test("the dead letter of a dropped message may abort the others, and itself", async () => {
   const abort = new AbortController();
   const { opened, open } = gate();
   const ran: unknown[] = [];
@@ -80,7 +80,7 @@ test("a letter of a dropped message may abort the others, and itself", async () 
   assert.deepEqual(ran, ["runs", "later"]);
 });
 
-test("a letter of a replaced message may abort that message: the newer one keeps its place", async () => {
+test("the dead letter of a replaced message may abort that message: the newer one keeps its place", async () => {
   const aborts = new Map(["a", "b", "c"].map((body) => [body, new AbortController()]));
   const system = new MessageSystem({ onDeadLetter: ({ body }) => aborts.get(body as string)!.abort() });
   system.on("q", (message) => message.body, { queue: { capacity: 4, overflow: "coalesce", key: () => "one" } });
@@ -88,7 +88,7 @@ test("a letter of a replaced message may abort that message: the newer one keeps
   assert.deepEqual(await Promise.all(sent), ["MessageDroppedError", "MessageDroppedError", "c"]);
 });
 
-test("a queue never holds more than its capacity, whatever the letters send", () => {
+test("a queue never exceeds its capacity, whatever dead letters send", () => {
   let depth = 0;
   const waiting = (): number => system.stats().receivers[0]!.waiting;
   const system = new MessageSystem({
@@ -105,7 +105,7 @@ test("a queue never holds more than its capacity, whatever the letters send", ()
   }
 });
 
-test("what a key function aborts never runs: its own queue's, and the handler's of a message that an observer keys", async () => {
+test("a message that a key function aborts never runs, for queues of handlers and observers", async () => {
   for (const queue of [undefined, { capacity: 4 }]) {
     const abort = new AbortController();
     const ran: unknown[] = [];
@@ -128,7 +128,7 @@ test("what a key function aborts never runs: its own queue's, and the handler's 
   }
 });
 
-test("a handler for one message runs for one, also when its key function or its letter sends another", async () => {
+test("a once handler runs once, even if its key function or dead letter sends another message", async () => {
   const ran: unknown[] = [];
   const inner: unknown[] = [];
   const system = new MessageSystem();
@@ -148,7 +148,7 @@ test("a handler for one message runs for one, also when its key function or its 
   assert.ok(system.idle);
 });
 
-test("a letter that a refused message leaves may do what it likes", async () => {
+test("the dead letter of a refused message may use the system freely", async () => {
   const seen: unknown[] = [];
   const { opened, open } = gate();
   const system = new MessageSystem({
@@ -172,7 +172,7 @@ test("a letter that a refused message leaves may do what it likes", async () => 
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-/** Random work in letters, keys, handlers and listeners of a signal; what is true of any system must stay true. */
+/** Random work in dead letters, keys, handlers and listeners of signals; the invariants of a system must hold. */
 async function disturb(random: Random, asyncContext: boolean): Promise<void> {
   const paths = ["direct", "reject", "drop-oldest", "drop-newest", "coalesce", "wait"] as const;
   const promises: Promise<unknown>[] = [];
@@ -196,7 +196,7 @@ async function disturb(random: Random, asyncContext: boolean): Promise<void> {
         const given = system.send(path, random(3), options);
         if (given instanceof Promise) promises.push(given.catch(() => {}).then(() => settled++));
       } catch {
-        // Refused, or its handler threw.
+        // The message was refused, or its handler threw.
       }
     } else if (draw === 8) system.flush();
     else if (draw === 9) {

@@ -1,10 +1,10 @@
-// How the work and the memory of the bus grow.
+// The growth of time and memory of the bus.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MessageSystem, NoHandlerError } from "millpond";
 import { gate } from "./support/gate.js";
 
-/** Looks into maps while `run` runs. */
+/** Counts look-ups in maps during `run`. */
 function lookups(run: () => void): number {
   const { get, has } = Map.prototype;
   let calls = 0;
@@ -41,7 +41,7 @@ test("registering 16,000 routes, with a send after each, costs each as much as t
   assert.equal(system.send("svc://route77/1"), 1);
 });
 
-test("one change of the routes leaves what is known of the others' paths", () => {
+test("a change of the routes does not invalidate other paths", () => {
   const system = new MessageSystem();
   for (let n = 0; n < 2_000; n++) system.on(`svc://route${n}/{id}`, (message) => message.paramInt("id"));
   const sendAll = (): void => {
@@ -54,7 +54,7 @@ test("one change of the routes leaves what is known of the others' paths", () =>
   assert.ok(lookups(sendAll) <= before + 50);
 });
 
-test("templates of 5,000 parameters and of any characters work, and take memory for what they are", () => {
+test("templates of 5,000 parameters and any characters work, in memory proportional to their length", () => {
   const system = new MessageSystem();
   const names = Array.from({ length: 5_000 }, (_, n) => `{p${n}}`);
   system.on(names.join("/"), (message) => message.param("p4999" as never));
@@ -79,7 +79,7 @@ test("a path does not keep the long text that it was cut from", () => {
   assert.ok(process.memoryUsage().heapUsed - before < 5e6);
 });
 
-test("queues give their memory back, however much passed through them", async () => {
+test("queues free their memory after bursts", async () => {
   const system = new MessageSystem({ asyncContext: false, pool: 0 });
   const { opened, open } = gate();
   system.on("wait", () => opened, { queue: { capacity: 2, overflow: "wait" } });

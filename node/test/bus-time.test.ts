@@ -1,4 +1,4 @@
-// Time limits that no timer could end in time, retries that never ran, and timers that keep a process alive.
+// Time limits with late timers, retries that never ran, and timers that keep a process alive.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { gate, turn } from "./support/gate.js";
 
 const abortError = { name: "AbortError" };
 
-/** A clock that only `block` moves on, as a handler does that keeps the event loop from its timers. */
+/** A clock that only `block` advances, like a handler that blocks the event loop. */
 async function withClock(run: (block: (ms: number) => void) => Promise<void>): Promise<void> {
   const real = performance.now.bind(performance);
   let now = real();
@@ -19,7 +19,7 @@ async function withClock(run: (block: (ms: number) => void) => Promise<void>): P
   }
 }
 
-test("a retry counts when it runs", async () => {
+test("a retry is counted when it starts", async () => {
   const system = new MessageSystem();
   const fail = (): never => {
     throw new Error("again");
@@ -35,7 +35,7 @@ test("a retry counts when it runs", async () => {
   assert.deepEqual([retried, handled, failed], [0, 2, 2]);
 });
 
-test("the time limit of a message that its sender gave up keeps no process alive", async () => {
+test("the time limit of an aborted message does not keep the process alive", async () => {
   const started: unknown[] = [];
   const { setTimeout: real } = globalThis;
   const unrefs: unknown[] = [];
@@ -59,7 +59,7 @@ test("the time limit of a message that its sender gave up keeps no process alive
   assert.deepEqual([started, unrefs], [[60_000], [60_000]]);
 });
 
-test("a reply that comes after the time limit rejects, also where a busy handler held the timer up", () =>
+test("a reply after the time limit rejects, even if a busy handler delayed the timer", () =>
   withClock(async (block) => {
     for (const queue of [undefined, { capacity: 4 }]) {
       for (const asynchronous of [false, true]) {
@@ -80,7 +80,7 @@ test("a reply that comes after the time limit rejects, also where a busy handler
         system.on("x", asynchronous ? later : handle, queue === undefined ? {} : { queue });
         await assert.rejects(system.request("x", "request", { timeoutMs: 2 }), RequestTimeoutError);
         const sent = (): unknown => system.send("x", "send", { timeoutMs: 2 });
-        // Here the reply is there before its sender could look.
+        // The reply arrives before its sender could wait for it.
         if (queue === undefined && !asynchronous) assert.equal(sent(), "late");
         else await assert.rejects(sent() as Promise<unknown>, RequestTimeoutError);
         const { handled, failed, running } = system.stats().receivers[0]!;
@@ -91,7 +91,7 @@ test("a reply that comes after the time limit rejects, also where a busy handler
     }
   }));
 
-test("a message whose time is over never starts, also where a busy handler held the timer up", () =>
+test("a message never starts after its time limit, even if a busy handler delayed the timer", () =>
   withClock(async (block) => {
     const letters: string[] = [];
     const system = new MessageSystem({
@@ -115,7 +115,7 @@ test("a message whose time is over never starts, also where a busy handler held 
     assert.equal(system.pool.stats().inUse, 0);
   }));
 
-test("no retry starts after the time limit, also where a busy handler held the timer up", () =>
+test("no retry starts after the time limit, even if a busy handler delayed the timer", () =>
   withClock(async (block) => {
     for (const delayMs of [0, 1]) {
       const system = new MessageSystem();
@@ -132,7 +132,7 @@ test("no retry starts after the time limit, also where a busy handler held the t
     }
   }));
 
-test("a letter of a message that timed out before its start may fill the queue again", async () => {
+test("the dead letter of a message that timed out before its start may fill the queue again", async () => {
   const ran: unknown[] = [];
   const { opened, open } = gate();
   let again = 100;

@@ -1,4 +1,4 @@
-// Every example of the README and of the doc comments runs, and prints what its comments say.
+// Every example of the README and of the doc comments runs and prints the output in its comments.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

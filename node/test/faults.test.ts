@@ -118,14 +118,14 @@ test("fault: fan-out clones the body for each receiver", async () => {
   assert.ok(bodies.every((one) => one === body));
 });
 
-test("a handler can be tested with a message of its own", () => {
+test("a handler can be called with a message without a pool", () => {
   const message = messageOf("a/b", 5, "note");
   assert.deepEqual([message.path, message.body, message.meta], ["a/b", 5, "note"]);
   message[Symbol.dispose]();
   assert.equal(message.body, 5);
 });
 
-test("flush says so when a handler never settles", async () => {
+test("flush throws if a handler never settles", async () => {
   const system = new MessageSystem();
   system.on("hang", () => new Promise(() => {}), { queue: { capacity: 2 } });
   system.emit("hang", 1);

@@ -5,10 +5,10 @@ import { MessagePool, MessageSystem, SlotPool, SpscRing } from "millpond";
 
 const MESSAGES = 10_000_000;
 const BATCH = 1_000;
-/** One of so many runs must be clean. */
+/** Number of runs of which one must be clean. */
 const RUNS = 12;
 
-/** Runs `batch` for 10^7 messages and tells how often the collector ran and how many bytes a message left behind. */
+/** Runs `batch` for 10^7 messages. Returns the number of collections and the garbage per message in bytes. */
 async function measure(batch: () => void): Promise<{ readonly collections: number; readonly bytes: number }> {
   for (let round = 0; round < 3_000; round++) batch();
   globalThis.gc!();
@@ -29,7 +29,7 @@ async function measure(batch: () => void): Promise<{ readonly collections: numbe
 
 async function clean(name: string, batch: () => void, verify: () => void): Promise<void> {
   await test(`0 collections and 0 bytes a message over 10^7 messages: ${name}`, async () => {
-    // What the engine compiles lands in the same heap, and late on a busy machine. A message that leaves something does so in every run.
+    // Compiled code is in the same heap, and on a busy machine late. Garbage of messages would occur in every run.
     let seen = { collections: 1, bytes: 1 };
     for (let attempt = 0; attempt < RUNS && (seen.collections > 0 || seen.bytes >= 0.05); attempt++) {
       seen = await measure(batch);
@@ -81,7 +81,7 @@ await clean(
 );
 
 let hits = 0;
-// A context for each queued message is what the semantics cost: see docs/reference/node-bus.md.
+// With contexts each queued message allocates: see docs/reference/node-bus.md.
 const system = new MessageSystem({ asyncContext: false });
 system.on("static", () => void hits++);
 system.on("p/{a}/{b}", (message) => {
@@ -139,7 +139,7 @@ await clean(
 const ring = SpscRing.create(1_024, 128);
 const words = new Int32Array(ring.buffer);
 let sum = 0;
-const take = (offset: number): void => {
+const add = (offset: number): void => {
   sum += words[offset >> 2]! - 1;
 };
 await clean(
@@ -150,7 +150,7 @@ await clean(
       words[offset >> 2] = 1;
       ring.publish(offset);
     }
-    ring.poll(take, BATCH);
+    ring.poll(add, BATCH);
   },
   () => assert.equal(sum, 0),
 );

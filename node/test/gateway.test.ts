@@ -1,13 +1,13 @@
-// A real gateway, read in shared memory, by TCP and by WebSocket side by side. MILLPOND_PROGRAM: the program millpond.
+// A real gateway, read from shared memory, over TCP and over WebSocket. MILLPOND_PROGRAM: the program millpond.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { MarketData, type MarketEvent, type MarketQuote, MarketRing } from "millpond";
+import { Book, MarketData, type MarketDataOptions, type MarketEvent, type MarketQuote, MarketRing } from "millpond";
 import { selfSigned } from "./support/certificate.js";
 import { turn } from "./support/gate.js";
 
@@ -19,23 +19,41 @@ const addon = await import("millpond-shm-linux-x64" as string).then(
 const skip =
   program === "" ? "MILLPOND_PROGRAM is not set" : addon ? false : "millpond-shm-linux-x64 is not built here";
 const EVENTS = 3_000;
-/** What a client may fall behind while this process does not get to run: minutes. */
+/** Queue of a client: enough for minutes in which this process does not run. */
 const BACKLOG = 262_144;
 
+/** A port that no connection of another process gets as its own end: below those that the kernel chooses. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
 
-/** A gateway with the demo's data. */
+/** Starts the program. If it fails, the tests end instead of waiting for it. */
+function launch(...words: readonly string[]): ChildProcess {
+  const child = spawn(program, words, { stdio: ["ignore", "ignore", "inherit"] });
+  child.once("exit", (code) => {
+    if (code === null || code === 0) return;
+    process.stderr.write(`millpond ${words.join(" ")} ended with ${code}\n`);
+    process.exit(1);
+  });
+  return child;
+}
+
+/** A gateway with the data of the demo. */
 function demo(ring: string, ...more: readonly string[]): ChildProcess {
   const silent = ["--metrics", "off", "--quiet"];
-  const data = ["--demo", "--demo-rate", "1000"];
-  return spawn(program, ["gateway", "--ring", `name=${ring}`, ...more, ...silent, ...data], { stdio: "ignore" });
+  const data = ["--rate", "1000"];
+  return launch("demo", "--ring", `name=${ring}`, ...more, ...silent, ...data);
 }
 
 async function end(gateway: ChildProcess, signal: NodeJS.Signals): Promise<void> {
@@ -46,7 +64,7 @@ async function end(gateway: ChildProcess, signal: NodeJS.Signals): Promise<void>
   }
 }
 
-/** What killed gateways leave in shared memory. */
+/** Removes the files that killed gateways leave in shared memory. */
 function sweep(ring: string): void {
   const left = readdirSync("/dev/shm").filter((file) => file.startsWith(`millpond.${ring}`));
   for (const file of left) rmSync(`/dev/shm/${file}`, { force: true });
@@ -64,8 +82,96 @@ async function collect(market: MarketData): Promise<Map<number, MarketEvent>> {
   return found;
 }
 
+/** The books of all instruments, made of a client's events. */
+function booksOf(options: MarketDataOptions, depth: number) {
+  const market = new MarketData({ reconnectMs: 20, ...options, depth });
+  const books = new Map<string, Book>();
+  /** Number of the newest change of each book: a snapshot's is above that of quotes which waited when it was sent. */
+  const changed = new Map<string, number>();
+  const channelEvents: MarketEvent[] = [];
+  const state = { last: 0, wrong: 0 };
+  const follow = (event: MarketEvent): void => {
+    if ("sequence" in event) state.last = event.sequence;
+    const symbol = "symbol" in event ? event.symbol : null;
+    if (symbol === null) {
+      channelEvents.push(event);
+      for (const book of books.values()) book.apply(event);
+      return;
+    }
+    let book = books.get(symbol);
+    if (book === undefined) {
+      book = new Book({ depth });
+      for (const earlier of channelEvents) book.apply(earlier);
+      books.set(symbol, book);
+    }
+    book.apply(event);
+    if (event.type === "level") changed.set(symbol, Math.max(event.sequence, changed.get(symbol) ?? 0));
+    if (event.type !== "quote" || options.mode === "conflate" || !book.complete) return;
+    if (event.sequence < (changed.get(symbol) ?? 0)) return;
+    const best = [book.bids()[0]?.priceNanos ?? null, book.asks()[0]?.priceNanos ?? null];
+    if (best[0] !== event.bid.price_nanos || best[1] !== event.ask.price_nanos) state.wrong++;
+  };
+  void (async () => {
+    for await (const event of market) follow(event);
+  })();
+  const shown = (): unknown[] =>
+    [...books]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([symbol, book]) => [symbol, book.complete, String(book.bids()[0]?.priceNanos), book.asks()[0]?.size]);
+  return { market, state, shown };
+}
+
 test(
-  "a gateway's ring, its tcp and its web sink tell the same, event by event, and the ring's account closes",
+  "clients that join late have the same complete books by ring, TCP and WebSocket, of any depth",
+  { skip },
+  async () => {
+    const [port, webPort, feedPort] = [await freePort(), await freePort(), await freePort()];
+    const name = `node-books-${process.pid}`;
+    const sinks = ["--tcp", `listen=127.0.0.1:${port}`, "--web", `listen=127.0.0.1:${webPort}`];
+    const feed = `name=f,listen=127.0.0.1:${feedPort},format=itch,depth=10,orders=true,stale_seconds=0`;
+    const ring = ["--ring", `name=${name},huge_pages=none`];
+    const gateway = spawn(program, ["gateway", ...ring, "--feed", feed, ...sinks, "--metrics", "off"]);
+    let clients: ReturnType<typeof booksOf>[] = [];
+    try {
+      let said = "";
+      for (const output of [gateway.stdout, gateway.stderr]) output.on("data", (text) => (said += String(text)));
+      while (!said.includes("Ctrl-C stops it.")) await new Promise((resolve) => setTimeout(resolve, 1));
+      using direct = await MarketRing.open(name);
+      const market = ["--live", "--symbols", "5", "--rate", "2000", "--count", "4000"];
+      const to = ["--format", "itch", "--to", `127.0.0.1:${feedPort}`, "--quiet"];
+      const generator = spawn(program, ["generate", ...market, ...to], { stdio: "ignore" });
+      const generated = once(generator, "exit");
+      while (direct.newest < 1_000) await new Promise((resolve) => setImmediate(resolve));
+      const ways = [{ ring: name }, { port }, { url: `ws://127.0.0.1:${webPort}/ws` }];
+      clients = ways.flatMap((way) => [
+        booksOf({ ...way, orders: true }, 10),
+        booksOf(way, 3),
+        booksOf({ ...way, mode: "conflate" }, 2),
+      ]);
+      await generated;
+      const [first] = clients;
+      const isEven = (): boolean => {
+        const expected = JSON.stringify(first!.shown());
+        return (
+          first!.state.last === direct.newest && clients.every(({ shown }) => JSON.stringify(shown()) === expected)
+        );
+      };
+      while (!isEven()) await new Promise((resolve) => setTimeout(resolve, 1));
+      assert.equal(first!.shown().length, 5);
+      for (const { state, shown } of clients) {
+        assert.ok(shown().every((book) => (book as unknown[])[1]));
+        assert.equal(state.wrong, 0);
+      }
+    } finally {
+      for (const { market } of clients) market.close();
+      await end(gateway, "SIGTERM");
+      sweep(name);
+    }
+  },
+);
+
+test(
+  "a gateway's ring, tcp sink and web sink deliver the same events, and the ring's account balances",
   { skip },
   async () => {
     const [port, webPort] = [await freePort(), await freePort()];
@@ -134,7 +240,7 @@ test(
   },
 );
 
-/** Reads until the ring, or the network, brings events after a `connected` event; how many of these there were. */
+/** Reads until the ring, or the network, delivers events after a `connected` event. Returns the number of those. */
 async function until(events: AsyncIterator<MarketEvent>, arrived: () => boolean): Promise<number> {
   let connected = 0;
   for (;;) {
@@ -144,43 +250,39 @@ async function until(events: AsyncIterator<MarketEvent>, arrived: () => boolean)
   }
 }
 
-test(
-  "a ring whose gateway is killed gives way to the network, and is read again when it has a writer",
-  { skip },
-  async () => {
-    const port = await freePort();
-    const name = `node-killed-${process.pid}`;
-    const tcp = ["--tcp", `listen=127.0.0.1:${port}`];
-    const gateways: ChildProcess[] = [];
-    const start = (ring: string): ChildProcess => {
-      const gateway = demo(ring, ...tcp);
-      gateways.push(gateway);
-      return gateway;
-    };
-    using market = new MarketData({ ring: name, port, reconnectMs: 20 });
-    try {
-      const events = market[Symbol.asyncIterator]();
-      const by = (way: string) => (): boolean => market.account().by === way;
-      for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-        const first = start(name);
-        assert.ok((await until(events, by("ring"))) >= 1);
-        await end(first, signal);
-        const other = start(`${name}-other`);
-        assert.ok((await until(events, by("tcp"))) >= 1);
-        await end(other, signal);
-      }
-      start(name);
-      await until(events, by("ring"));
-      const { received, delivered, undelivered, missedHere, waiting } = market.account();
-      assert.equal(received, delivered + undelivered + missedHere + waiting);
-    } finally {
-      for (const gateway of gateways) await end(gateway, "SIGKILL");
-      sweep(name);
+test("the network replaces a ring whose gateway was killed, until the ring has a writer again", { skip }, async () => {
+  const port = await freePort();
+  const name = `node-killed-${process.pid}`;
+  const tcp = ["--tcp", `listen=127.0.0.1:${port}`];
+  const gateways: ChildProcess[] = [];
+  const start = (ring: string): ChildProcess => {
+    const gateway = demo(ring, ...tcp);
+    gateways.push(gateway);
+    return gateway;
+  };
+  using market = new MarketData({ ring: name, port, reconnectMs: 20 });
+  try {
+    const events = market[Symbol.asyncIterator]();
+    const by = (way: string) => (): boolean => market.account().by === way;
+    for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+      const first = start(name);
+      assert.ok((await until(events, by("ring"))) >= 1);
+      await end(first, signal);
+      const other = start(`${name}-other`);
+      assert.ok((await until(events, by("tcp"))) >= 1);
+      await end(other, signal);
     }
-  },
-);
+    start(name);
+    await until(events, by("ring"));
+    const { received, delivered, undelivered, missedHere, waiting } = market.account();
+    assert.equal(received, delivered + undelivered + missedHere + waiting);
+  } finally {
+    for (const gateway of gateways) await end(gateway, "SIGKILL");
+    sweep(name);
+  }
+});
 
-test("a new writer of a ring is a connected event, after a kill as after an end", { skip }, async () => {
+test("a new writer of a ring is a connected event, after a kill and after a regular end", { skip }, async () => {
   const name = `node-again-${process.pid}`;
   let gateway = demo(name);
   using market = new MarketData({ ring: name, reconnectMs: 20 });
@@ -190,7 +292,7 @@ test("a new writer of a ring is a connected event, after a kill as after an end"
     for (const signal of ["SIGKILL", "SIGTERM", "SIGKILL"] as const) {
       await end(gateway, signal);
       gateway = demo(name);
-      // The stream of the one that ended may be read once more before the new one writes.
+      // The ended stream may be read once more before the new writer starts.
       assert.ok((await until(events, () => true)) >= 1);
       assert.equal(market.account().by, "ring");
     }
@@ -201,7 +303,7 @@ test("a new writer of a ring is a connected event, after a kill as after an end"
 });
 
 test(
-  "by TLS a reload that changes the token ends the client, which is not connected again before its token counts again",
+  "over TLS a reload that changes the token disconnects the client until its token is valid again",
   { skip },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "millpond-token-"));
@@ -221,11 +323,11 @@ test(
       );
     require("first.token");
     const feed = `127.0.0.1:${await freePort()}`;
-    // The demo's gateway ends with its terminal instead of reading its settings again.
+    // The demo's gateway ends on a hang-up instead of reloading.
     const settings = ["--config", join(folder, "gateway.toml"), "--feed", `name=f,format=quotes,listen=${feed}`];
     const given = ["--ring", `name=${name}`, "--metrics", "off", "--quiet", ...settings];
-    const gateway = spawn(program, ["gateway", ...given], { stdio: "ignore" });
-    const sender = spawn(program, ["generate", "--rate", "1000", "--to", feed, "--quiet"], { stdio: "ignore" });
+    const gateway = launch("gateway", ...given);
+    const sender = launch("generate", "--rate", "1000", "--to", feed, "--quiet");
     const client = (token: string): MarketData => {
       return new MarketData({ port, tls: { ca: cert }, token: `${token}-token-0123456789`, reconnectMs: 20 });
     };

@@ -5,9 +5,13 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import {
+  Book,
   type HandleTrace,
+  type MarketBook,
   MarketData,
   type MarketEvent,
+  type MarketLevel,
+  type MarketOrder,
   type MarketQuote,
   MessageSystem,
   SettingError,
@@ -42,15 +46,15 @@ async function gateway(greet: (socket: Socket, connection: number) => void) {
   return { port: (server.address() as AddressInfo).port, requests, sockets, stop };
 }
 
-/** Reads so many events, and leaves the client open. */
-async function take(market: MarketData, count: number): Promise<MarketEvent[]> {
+/** Reads this many events and leaves the client open. */
+async function readEvents(market: MarketData, count: number): Promise<MarketEvent[]> {
   const events: MarketEvent[] = [];
   const iterator = market[Symbol.asyncIterator]();
   while (events.length < count) events.push((await iterator.next()).value as MarketEvent);
   return events;
 }
 
-test("events come as the gateway sent them, times to the nanosecond, however the bytes were cut", async () => {
+test("events arrive as sent, with times in nanoseconds, for any fragmentation of the bytes", async () => {
   const served = await gateway(async (socket) => {
     const text = `${QUOTE}${TRADE}not json\n{"type":"later"}\n${CLEAR}{"type":"missed","count":3}\n`;
     for (let at = 0; at < text.length; at += 7) {
@@ -59,7 +63,7 @@ test("events come as the gateway sent them, times to the nanosecond, however the
     }
   });
   using market = new MarketData({ port: served.port });
-  const events = await take(market, 5);
+  const events = await readEvents(market, 5);
   assert.deepEqual(
     events.map((event) => event.type),
     ["connected", "quote", "trade", "clear", "missed"],
@@ -67,7 +71,10 @@ test("events come as the gateway sent them, times to the nanosecond, however the
   const quote = events[1] as MarketQuote;
   assert.equal(quote.timestamp, 1_580_398_200_000_000_001n);
   assert.equal(quote.exchange_timestamp, 1_580_398_199_999_990_003n);
-  assert.deepEqual([quote.bid, quote.ask.price, quote.spread], [{ price: 189.24, shares: 300 }, null, null]);
+  assert.deepEqual(
+    [quote.bid, quote.ask.price, quote.spread],
+    [{ price: 189.24, price_nanos: 189_240_000_000n, shares: 300 }, null, null],
+  );
   const account = market.account();
   assert.deepEqual([account.badLines, account.missedThere, account.received, account.delivered], [1, 3, 5, 5]);
   served.stop();
@@ -92,7 +99,7 @@ test("routes get their symbol's events", async () => {
   served.stop();
 });
 
-test("handlers that throw or reject are counted and end nothing", async () => {
+test("handlers that throw or reject are counted, and the client goes on", async () => {
   const served = await gateway((socket) => socket.write(QUOTE + TRADE + CLEAR));
   const errors: unknown[] = [];
   const system = new MessageSystem({
@@ -112,34 +119,84 @@ test("handlers that throw or reject are counted and end nothing", async () => {
   served.stop();
 });
 
+test("subscriptions ask for levels and orders, and a book is made of the lines that answer", async () => {
+  const head = '"symbol":"AAPL","channel":3,"timestamp":1580398200000000001,"exchange_timestamp":2,"sequence":23';
+  const served = await gateway((socket) =>
+    socket.write(
+      `{"type":"level",${head},"side":"none","price":0.0000,"size":0,"count":0,"flags":32}\n` +
+        `{"type":"level",${head},"side":"bid","price":9223372036.854775806,"size":300,"count":2,"flags":160}\n` +
+        `{"type":"order",${head},"action":"add","side":"bid","order_id":9223372036854775809,"price":-0.0001,` +
+        '"size":9,"size_left":9,"trade_id":0,"flags":128}\n' +
+        `{"type":"book",${head},"bids":[{"price":1.5000,"size":7,"count":1}],"asks":[],"incomplete":true}\n` +
+        `{"type":"book",${head},"bids":[{"price":null,"size":7,"count":1}],"asks":[],"incomplete":true}\n`,
+    ),
+  );
+  for (const [options, requests] of [
+    [{ depth: 10, orders: true }, '{"subscribe":["*"],"depth":10,"orders":true}\n'],
+    [{ depth: "full", subscribe: ["AAPL"] }, '{"subscribe":["AAPL"],"depth":"full"}\n'],
+  ] as const) {
+    served.requests.length = 0;
+    using market = new MarketData({ port: served.port, ...options });
+    const events = await readEvents(market, 5);
+    while (market.account().badLines === 0 || served.requests.length === 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(served.requests.join(""), requests);
+    const [, , level, order, replaced] = events as [unknown, unknown, MarketLevel, MarketOrder, MarketBook];
+    assert.deepEqual([level.channel, order.channel, replaced.channel], [3, 3, 3]);
+    assert.deepEqual([level.price_nanos, level.size, level.count], [2n ** 63n - 2n, 300, 2]);
+    assert.deepEqual([order.order_id_exact, order.price_nanos, order.action], [2n ** 63n + 1n, -100_000n, "add"]);
+    assert.deepEqual(replaced.bids, [{ price: 1.5, price_nanos: 1_500_000_000n, size: 7, count: 1 }]);
+    const book = new Book();
+    const shown = events.map((event) => [book.apply(event), book.complete, book.bids().map(({ size }) => size)]);
+    assert.deepEqual(shown.slice(1), [
+      [false, false, []],
+      [true, true, [300]],
+      [true, true, [300]],
+      [true, false, [7]],
+    ]);
+  }
+  served.stop();
+});
+
 test("options that are out of range are refused at the call", () => {
   const wrong = [
     ...[Number.NaN, -1, 2 ** 31, "5", Number.POSITIVE_INFINITY].map((reconnectMs) => ({ reconnectMs })),
     ...["AAPL", [1]].map((subscribe) => ({ subscribe })),
     ...["x", -1, Number.NaN, new Int32Array(1)].map((wake) => ({ wake })),
     { mode: "x" },
+    { depth: -1 },
+    { depth: 51 },
+    { depth: "all" },
+    { orders: 1 },
+    { orders: true, mode: "conflate" },
     { host: 5 },
     { token: 5 },
     { tls: 5 },
     { tls: null },
     { port: undefined, url: "wss://localhost/ws", tls: true },
     { system: {} },
+    { system: { send: () => 0 } },
+    { system: { has: () => true, emit: () => 0, send: () => 0 } },
   ];
   for (const options of wrong) {
     assert.throws(() => new MarketData({ port: 1, ...options } as never), SettingError, JSON.stringify(options));
+  }
+  for (const options of [[], [undefined], [{}]]) {
+    assert.throws(() => new MarketData(...(options as [never])), { name: "SettingError", message: /^port is / });
   }
   using market = new MarketData({ port: 1 });
   assert.throws(() => market.setMode("x" as never), SettingError);
   assert.throws(() => market.subscribe(5 as never), SettingError);
 });
 
-test("a lost connection is made again with the same requests, and reported", async () => {
+test("a lost connection is reported and made again with the same requests", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end(QUOTE);
     else socket.write(TRADE);
   });
   using market = new MarketData({ port: served.port, subscribe: ["AAPL"], mode: "conflate", reconnectMs: 1 });
-  const events = await take(market, 4);
+  const events = await readEvents(market, 4);
   assert.deepEqual(
     events.map((event) => event.type),
     ["connected", "quote", "connected", "trade"],
@@ -154,18 +211,18 @@ test("a lost connection is made again with the same requests, and reported", asy
   served.stop();
 });
 
-test("a reader that is too slow loses events, exactly counted, and is told", async () => {
+test("a slow reader misses events, which are counted exactly and reported to it", async () => {
   const served = await gateway((socket) => socket.write(TRADE.repeat(50)));
   using market = new MarketData({ port: served.port, buffer: 10 });
   while (market.account().received < 51) await new Promise((resolve) => setImmediate(resolve));
   const { received, missedHere, waiting } = market.account();
   assert.deepEqual([received, missedHere, waiting], [51, 41, 10]);
-  const events = await take(market, 11);
+  const events = await readEvents(market, 11);
   assert.deepEqual(events[10], { type: "missed", count: 41, here: true });
   served.stop();
 });
 
-test("what was missed stands where it was missed, and once", async () => {
+test("a missed event is at the position of the loss, once", async () => {
   const trades = (first: number, count: number): string =>
     Array.from({ length: count }, (_, n) => TRADE.replace('"sequence":18', `"sequence":${first + n}`)).join("");
   const served = await gateway((socket) => socket.write(trades(1, 5)));
@@ -174,14 +231,14 @@ test("what was missed stands where it was missed, and once", async () => {
     while (market.account().received < count) await turn();
   };
   await came(6);
-  assert.deepEqual(await take(market, 1), [{ type: "connected", connections: 1 }]);
+  assert.deepEqual(await readEvents(market, 1), [{ type: "connected", connections: 1 }]);
   served.sockets[0]!.write(trades(6, 2));
   await came(8);
-  const told = (await take(market, 5)).map((event) => (event.type === "trade" ? event.sequence : event));
+  const told = (await readEvents(market, 5)).map((event) => (event.type === "trade" ? event.sequence : event));
   const missed = (count: number): unknown => ({ type: "missed", count, here: true });
   assert.deepEqual(told, [1, 2, missed(3), 6, missed(1)]);
   served.sockets[0]!.write(trades(8, 1));
-  assert.equal(((await take(market, 1))[0] as { readonly sequence: number }).sequence, 8);
+  assert.equal(((await readEvents(market, 1))[0] as { readonly sequence: number }).sequence, 8);
   const { received, delivered, missedHere, waiting } = market.account();
   assert.deepEqual([received, delivered, missedHere, waiting], [9, 5, 4, 0]);
   served.stop();
@@ -209,13 +266,46 @@ test("the end of an iterator ends each next that waits, and closes the client", 
   }
 });
 
+test("prices are exact, and those that are none are bad lines", async () => {
+  const good = ["0", "189", "-0.000000001", "9007199.254740993", "9223372036.854775806", "1.0000000000"];
+  const bad = ["0.0000000001", "9223372036.854775807", "9223372037", "1.5e3", "1."];
+  const quote = QUOTE.replace('"price":null,"shares":0', '"price":9223372036.854775806,"shares":1').replace(
+    '"spread":null',
+    '"spread":{"price":18446744073.709551615,"percent":null}',
+  );
+  const lines = [...good, ...bad].map((price) => TRADE.replace("189.2500", price));
+  const served = await gateway((socket) => socket.write(lines.join("") + quote));
+  using market = new MarketData({ port: served.port });
+  const events = (await readEvents(market, 2 + good.length)).slice(1);
+  const trades = events.slice(0, -1) as { readonly price: number; readonly price_nanos: bigint }[];
+  assert.deepEqual(
+    trades.map(({ price, price_nanos }) => [price, price_nanos]),
+    [
+      [0, 0n],
+      [189, 189_000_000_000n],
+      [-1e-9, -1n],
+      [9007199.254740993, 9_007_199_254_740_993n],
+      [9223372036.854776, 9_223_372_036_854_775_806n],
+      [1, 1_000_000_000n],
+    ],
+  );
+  const { ask, spread } = events.at(-1) as MarketQuote;
+  assert.deepEqual(ask, { price: 9223372036.854776, price_nanos: 9_223_372_036_854_775_806n, shares: 1 });
+  assert.deepEqual(spread, { price: 18446744073.709553, percent: null });
+  assert.equal(market.account().badLines, bad.length);
+  served.stop();
+});
+
 test("trade ids above 2^53 are exact: a break is of one trade only", async () => {
   const ids = ["9007199254740992", "9007199254740993", "18446744073709551615", "7"];
   const broken = TRADE.replace('"trade"', '"trade_break"').replace(/"price".*"trade_id"/, '"trade_id"');
   const lines = ids.flatMap((id) => [TRADE, broken].map((line) => line.replace("4711", id)));
   const served = await gateway((socket) => socket.write(lines.join("")));
   using market = new MarketData({ port: served.port });
-  const events = (await take(market, 9)).slice(1) as { readonly trade_id: number; readonly trade_id_exact: bigint }[];
+  const events = (await readEvents(market, 9)).slice(1) as {
+    readonly trade_id: number;
+    readonly trade_id_exact: bigint;
+  }[];
   assert.deepEqual(
     events.map(({ trade_id_exact }) => trade_id_exact),
     ids.flatMap((id) => [BigInt(id), BigInt(id)]),
@@ -228,16 +318,32 @@ test("trade ids above 2^53 are exact: a break is of one trade only", async () =>
   served.stop();
 });
 
-test("what the gateway reports for refusals, and lines without end, are errors and no crash", async () => {
+test("refusals of the gateway and endless lines are errors, without a crash", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end('{"type":"bye","text":"2 clients are connected already"}\n');
-    else socket.write("x".repeat(100_000));
+    else socket.write("x".repeat(2 ** 22 + 1));
   });
   using market = new MarketData({ port: served.port, reconnectMs: 1 });
   while (market.account().lastError?.startsWith("2 clients") !== true)
     await new Promise((resolve) => setImmediate(resolve));
   while (market.account().lastError?.startsWith("a line of more") !== true)
     await new Promise((resolve) => setImmediate(resolve));
+  served.stop();
+});
+
+test("a book of 32,768 levels is one line", async () => {
+  const side = (first: number): string =>
+    Array.from(
+      { length: 16_384 },
+      (_, i) => `{"price":${first + i}.0000,"size":18446744073709551615,"count":4294967295}`,
+    ).join();
+  const line =
+    '{"type":"book","symbol":"AAPL","channel":0,"timestamp":1580398200000000001,"exchange_timestamp":2,"sequence":23,' +
+    `"bids":[${side(1_000_000)}],"asks":[${side(2_000_000)}],"incomplete":false}\n`;
+  const served = await gateway((socket) => socket.write(line));
+  using market = new MarketData({ port: served.port, depth: "full", mode: "conflate" });
+  const [, book] = (await readEvents(market, 2)) as [unknown, MarketBook];
+  assert.deepEqual([book.bids.length, book.asks.length, market.account().lastError], [16_384, 16_384, undefined]);
   served.stop();
 });
 
@@ -265,7 +371,7 @@ test("a token is the first line", async () => {
   served.stop();
 });
 
-test("a symbol with a slash reaches its route, and events that nothing takes are counted", async () => {
+test("a symbol with a slash reaches its route, and events without a receiver are counted", async () => {
   const served = await gateway((socket) => socket.write(QUOTE.replace("AAPL", "BRK/B") + TRADE + CLEAR));
   const system = new MessageSystem();
   const seen: unknown[] = [];
@@ -282,7 +388,7 @@ test("a symbol with a slash reaches its route, and events that nothing takes are
   served.stop();
 });
 
-test("symbols are UTF-8, also in characters that two packets share, and events without an address are bad lines", async () => {
+test("symbols are UTF-8, even split between packets, and events without a symbol or channel are bad lines", async () => {
   const bad = ["{}", '{"symbol":""}', '{"symbol":5}', '{"symbol":null}'].map((fields) =>
     JSON.stringify({ type: "quote", ...(JSON.parse(fields) as object) }),
   );
@@ -313,7 +419,7 @@ test("a connection whose token is refused was never connected", async () => {
     else socket.write(TRADE);
   });
   using market = new MarketData({ port: served.port, token: "secret", reconnectMs: 1 });
-  const events = await take(market, 2);
+  const events = await readEvents(market, 2);
   assert.deepEqual(
     events.map((event) => (event.type === "connected" ? event.connections : event.type)),
     [1, "trade"],
@@ -322,10 +428,10 @@ test("a connection whose token is refused was never connected", async () => {
   served.stop();
 });
 
-test("with a ring that cannot be read the network is used, and the ring looked for again", async () => {
+test("the network is used while the ring cannot be read, and the ring is tried again", async () => {
   const served = await gateway((socket) => socket.write(TRADE));
   using market = new MarketData({ ring: `absent-${process.pid}`, port: served.port, reconnectMs: 1 });
-  const events = await take(market, 2);
+  const events = await readEvents(market, 2);
   assert.deepEqual(
     events.map(({ type }) => type),
     ["connected", "trade"],
@@ -352,7 +458,7 @@ test("two iterators share the events, and both end", async () => {
 });
 
 for (const host of ["127.0.0.1", "localhost"]) {
-  test(`by TLS to ${host}: events and the token only where the certificate is trusted`, async () => {
+  test(`over TLS to ${host}: events and the token only if the certificate is trusted`, async () => {
     const { key, cert } = selfSigned();
     const warnings: Error[] = [];
     const listen = (warning: Error): void => void warnings.push(warning);
@@ -373,7 +479,7 @@ for (const host of ["127.0.0.1", "localhost"]) {
     assert.deepEqual(requests, []);
 
     using market = new MarketData({ host, port, tls: { ca: cert }, token: "secret", subscribe: ["AAPL"] });
-    const events = await take(market, 3);
+    const events = await readEvents(market, 3);
     assert.deepEqual(
       events.map(({ type }) => type),
       ["connected", "quote", "trade"],
@@ -437,6 +543,24 @@ test("each receiver of an event is traced and counted for itself", async (t) => 
   );
   const { received, delivered, undelivered, failedHandlers } = market.account();
   assert.deepEqual([received, delivered, undelivered, failedHandlers], [4, 3, 1, 0]);
+});
+
+test("events that a full queue refuses warn the process once, without onDeadLetter", async (t) => {
+  const served = await gateway((socket) => socket.write(TRADE.repeat(10)));
+  t.after(served.stop);
+  const warnings: Error[] = [];
+  const watch = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", watch);
+  t.after(() => process.off("warning", watch));
+  const system = new MessageSystem();
+  const { opened, open } = gate();
+  system.on("trade://{symbol}", () => opened, { name: "tape", queue: { capacity: 1 } });
+  using market = new MarketData({ port: served.port, system });
+  while (market.account().failedHandlers < 2 || warnings.length === 0) await turn();
+  open();
+  const lost = warnings.filter((warning) => (warning as { code?: string }).code === "MILLPOND_MESSAGE_LOST");
+  assert.equal(lost.length, 1);
+  assert.match(lost[0]!.message, /^a message to tape was refused by a full queue; /);
 });
 
 for (const statistics of ["counters", "latency", "diagnostics"] as const) {
@@ -505,7 +629,7 @@ for (const statistics of ["counters", "latency", "diagnostics"] as const) {
   }
 }
 
-test("an iterator that is always a little behind keeps the memory of what waits, not of what passed", async (t) => {
+test("an iterator that lags uses memory for waiting events only", async (t) => {
   const BEHIND = 501;
   const served = await gateway(() => {});
   t.after(served.stop);

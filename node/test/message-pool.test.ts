@@ -3,13 +3,10 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import {
-  createMessage,
   DoubleReleaseError,
-  globalPool,
   type Message,
   MessagePool,
   PoolExhaustedError,
-  releaseMessage,
   SettingError,
   UseAfterReleaseError,
   WrongPoolError,
@@ -37,7 +34,7 @@ test("a released message is lent again, and counted as reused", () => {
   assert.equal(stats.reuseRate, 0.5);
 });
 
-test("nothing of a released message stays readable", () => {
+test("a released message cannot be read", () => {
   const pool = new MessagePool(10);
   const message = pool.acquire("a", { secret: 1 }, { note: 2 });
   pool.release(message);
@@ -53,7 +50,7 @@ test("nothing of a released message stays readable", () => {
   assert.equal(inspect(message), "Message <released>");
 });
 
-test("a release to another pool is refused, and the message stays with its own", () => {
+test("a release to another pool is refused, and the message stays on loan", () => {
   const [mine, other] = [new MessagePool(2), new MessagePool(2)];
   const message = mine.acquire("a");
   assert.throws(() => other.release(message), WrongPoolError);
@@ -61,7 +58,7 @@ test("a release to another pool is refused, and the message stays with its own",
   mine.release(message);
 });
 
-test("a handle is exact for ever: not even the next loan of the same object answers to it", () => {
+test("a handle is never reused, not even for the next loan of the same object", () => {
   const pool = new MessagePool(1);
   const message = pool.acquire("a", 1);
   const handle = message.handle;
@@ -89,7 +86,7 @@ test("a full pool makes plain messages and drops them at release", () => {
   assert.deepEqual([stats.size, stats.created, stats.discarded, stats.highWater, stats.inUse], [2, 3, 1, 3, 0]);
 });
 
-test("a pool that grows makes half as many again side by side, within its size, and counts only what was lent", () => {
+test("a pool grows by half of itself, within its size, and counts only messages that were lent", () => {
   const pool = new MessagePool(1_000);
   const out: Message[] = [];
   const sizes: number[] = [];
@@ -103,7 +100,7 @@ test("a pool that grows makes half as many again side by side, within its size, 
   assert.deepEqual([pool.stats().inUse, pool.stats().discarded], [0, 1]);
 });
 
-test("an automatic pool keeps 1,048,576 messages, and makes plain ones where more are in flight", () => {
+test("an automatic pool keeps 1,048,576 messages, and makes plain ones beyond", () => {
   const pool = new MessagePool("auto");
   const out = Array.from({ length: 2 ** 20 + 5 }, (_, n) => pool.acquire("a", n));
   assert.ok(out.every((message, n) => message.body === n));
@@ -112,7 +109,7 @@ test("an automatic pool keeps 1,048,576 messages, and makes plain ones where mor
   assert.deepEqual([size, discarded, inUse, highWater], [2 ** 20, 5, 0, 2 ** 20 + 5]);
 });
 
-test("a pool that refuses says how large it is", () => {
+test("the error of an exhausted pool has its size", () => {
   const pool = new MessagePool(1, { overflow: "refuse" });
   const message = pool.acquire("a");
   assert.throws(() => pool.acquire("b"), new PoolExhaustedError(1));
@@ -120,7 +117,7 @@ test("a pool that refuses says how large it is", () => {
   pool.release(pool.acquire("c"));
 });
 
-test("withMessage takes its message back when the function returns, throws, resolves or rejects", async () => {
+test("withMessage releases its message when the function returns, throws, resolves or rejects", async () => {
   const pool = new MessagePool(2);
   assert.equal(
     pool.withMessage("a", 1, (message) => message.body + 1),
@@ -139,7 +136,7 @@ test("withMessage takes its message back when the function returns, throws, reso
   });
   assert.equal(pool.stats().inUse, 1);
   assert.equal(await result, 3);
-  assert.equal(seen?.lent, false);
+  assert.equal(seen?.onLoan, false);
   await assert.rejects(pool.withMessage("a", 1, () => Promise.reject(new Error("later"))));
   assert.equal(pool.stats().inUse, 0);
 });
@@ -188,7 +185,7 @@ test("checked mode finds a stale release even after the slot was lent again, and
   assert.equal(pool.stats().size, 1);
 });
 
-test("a leak is out for at least as long as it was watched, however often", () => {
+test("outForMs of a leak is at least the time since it was first seen", () => {
   const pool = new MessagePool(4);
   const lost = pool.acquire("lost");
   assert.deepEqual(pool.leaks(), []);
@@ -204,7 +201,7 @@ test("a leak is out for at least as long as it was watched, however often", () =
   assert.deepEqual(pool.leaks(), []);
 });
 
-test("leaks are the messages that were out before and still are", () => {
+test("leaks lists the messages that were on loan at the previous call and still are", () => {
   const pool = new MessagePool(4, { checked: true });
   const [lost, fine] = [pool.acquire("lost"), pool.acquire("fine")];
   assert.deepEqual(pool.leaks(), []);
@@ -217,17 +214,7 @@ test("leaks are the messages that were out before and still are", () => {
   assert.equal(pool.at(leaks[0]!.handle), lost);
 });
 
-test("the global pool keeps 2,000: createMessage lends from it, releaseMessage gives back", () => {
-  assert.equal(globalPool.capacity, 2_000);
-  const message = createMessage("a", 5, "note");
-  assert.deepEqual([message.path, message.body, message.meta], ["a", 5, "note"]);
-  assert.equal(globalPool.stats().inUse, 1);
-  releaseMessage(message);
-  assert.equal(globalPool.stats().inUse, 0);
-  assert.throws(() => releaseMessage(message), DoubleReleaseError);
-});
-
-test("clear and resize drop free messages now and lent ones when they come back", () => {
+test("clear and resize drop free messages now, and those on loan at their release", () => {
   const pool = new MessagePool(8, { warmup: 8 });
   const out = [pool.acquire("a", 1), pool.acquire("a", 2)];
   pool.clear();
@@ -242,7 +229,7 @@ test("clear and resize drop free messages now and lent ones when they come back"
   assert.equal(pool.warmup(10), 3);
 });
 
-test("trim drops what was not used since the last trim", () => {
+test("trim drops messages that were not used since the last trim", () => {
   const pool = new MessagePool(8, { warmup: 8 });
   assert.equal(pool.trim(), 0);
   pool.release(pool.acquire("a"));
@@ -250,7 +237,7 @@ test("trim drops what was not used since the last trim", () => {
   assert.equal(pool.stats().size, 1);
 });
 
-test("a pool of the user's own class fills and empties its objects, and finds double and foreign releases", () => {
+test("a pool of a user's class resets and clears its objects, and detects double and foreign releases", () => {
   const pool = new MessagePool(2, {
     factory: () => new Order(),
     reset: (order: Order, path: string, body: number) => {
@@ -281,10 +268,9 @@ test("a pool of the user's own class fills and empties its objects, and finds do
 test("settings outside their range are refused by name", () => {
   assert.throws(() => new MessagePool(-1), SettingError);
   assert.throws(() => new MessagePool(1.5), /pool size is 1.5/);
-  assert.throws(() => new MessagePool(1, { samplePlaces: 3 }), /samplePlaces is 3/);
 });
 
-test("whatever is done with it, a pool does what a plain model does", () => {
+test("a pool behaves like a plain model under random operations", () => {
   const command = fc.oneof(
     { weight: 8, arbitrary: fc.record({ what: fc.constant("acquire" as const), n: fc.nat(1_000) }) },
     { weight: 6, arbitrary: fc.record({ what: fc.constant("release" as const), n: fc.nat(1_000) }) },

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import { type Message, MessagePool, MessageSystem } from "millpond";
 
 setFlagsFromString("--allow-natives-syntax");
-/** V8's own word on whether two objects have the same hidden class, field representations included. */
+/** Whether two objects have the same hidden class and field representations, according to V8. */
 const sameShape = runInNewContext("(one, other) => %HaveSameMap(one, other)") as (
   one: object,
   other: object,
@@ -26,21 +26,21 @@ const bodies: readonly unknown[] = [
   () => 1,
 ];
 
-test("pooled messages have one shape, whatever body and meta they carry and however often they are lent", () => {
+test("pooled messages have one hidden class, for any body and meta and any number of loans", () => {
   const pool = new MessagePool(bodies.length);
   const first = pool.acquire("first");
   pool.release(first);
   for (let round = 0; round < 3; round++) {
-    const lent = bodies.map((body, n) => pool.acquire(`p/${n}`, body, bodies[bodies.length - 1 - n]));
-    for (const message of lent) assert.ok(sameShape(first, message));
-    lent[0]!.meta = { changed: true };
-    assert.ok(lent[0]!.handle >= 0);
-    for (const message of lent) pool.release(message);
-    for (const message of lent) assert.ok(sameShape(first, message));
+    const messages = bodies.map((body, n) => pool.acquire(`p/${n}`, body, bodies[bodies.length - 1 - n]));
+    for (const message of messages) assert.ok(sameShape(first, message));
+    messages[0]!.meta = { changed: true };
+    assert.ok(messages[0]!.handle >= 0);
+    for (const message of messages) pool.release(message);
+    for (const message of messages) assert.ok(sameShape(first, message));
   }
 });
 
-test("plain messages have one shape too", () => {
+test("plain messages have one hidden class", () => {
   const pool = new MessagePool(0);
   const first = pool.acquire("first");
   for (const body of bodies) {
@@ -51,7 +51,7 @@ test("plain messages have one shape too", () => {
   }
 });
 
-test("handlers get messages of one shape by every way of sending", async () => {
+test("handlers get messages of one hidden class from every kind of send", async () => {
   const system = new MessageSystem();
   const seen: Message[] = [];
   system.on("a/{id}", (message) => void seen.push(message));

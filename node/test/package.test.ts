@@ -1,4 +1,4 @@
-// The package as programs see it: its subpaths, and stacks that lead to its sources.
+// The package as programs use it: its subpaths, and stacks with its sources.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 const require = createRequire(import.meta.url);
 const SUBPATHS = {
-  pool: ["MessagePool", "SlotPool", "globalPool"],
+  pool: ["MessagePool", "SlotPool"],
   bus: ["MessageSystem", "PathRouter", "NoHandlerError"],
   threads: ["SpscRing", "MpscRing", "WorkerBridge"],
   market: ["MarketData", "MarketRing"],
@@ -14,7 +14,7 @@ const SUBPATHS = {
 };
 
 for (const [subpath, names] of Object.entries(SUBPATHS)) {
-  test(`millpond/${subpath} gives its names, the same ones to import, require and the whole package`, async () => {
+  test(`millpond/${subpath} exports the same objects to import, require and the whole package`, async () => {
     const imported = (await import(`millpond/${subpath}`)) as Record<string, unknown>;
     const required = require(`millpond/${subpath}`) as Record<string, unknown>;
     const whole = (await import("millpond")) as Record<string, unknown>;

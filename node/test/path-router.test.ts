@@ -9,7 +9,7 @@ function routerOf(...templates: string[]): PathRouter<string> {
   return router;
 }
 
-/** The most specific of the templates that match, found by trying each one segment by segment. */
+/** The most specific matching template, found by trying each one segment by segment. */
 function naive(templates: readonly string[], path: string): string | undefined {
   const rank = (template: string): number[] =>
     template.split("/").map((segment) => (segment === "*" ? 2 : segment.startsWith("{") ? 1 : 0));
@@ -31,7 +31,7 @@ function naive(templates: readonly string[], path: string): string | undefined {
   })[0];
 }
 
-test("fixed text comes before a parameter and a parameter before a wildcard, segment by segment", () => {
+test("fixed text precedes a parameter and a parameter precedes a wildcard, segment by segment", () => {
   const router = routerOf("a/b/c", "a/{x}/c", "a/{x}/{y}", "a/*", "*");
   assert.equal(router.match("a/b/c"), "a/b/c");
   assert.equal(router.match("a/x/c"), "a/{x}/c");
@@ -53,7 +53,7 @@ test("templates that match the same paths conflict by name", () => {
   assert.throws(() => routerOf("a/{x}", "a/{y}"), RouteConflictError);
 });
 
-test("a template that cannot be read is refused", () => {
+test("an invalid template is refused", () => {
   for (const template of [
     "",
     "a/*/b",
@@ -91,7 +91,7 @@ test("for any templates and any path the router finds what a naive matcher finds
     fc.uniqueArray(template, { maxLength: 6 }),
     fc.array(path, { minLength: 1, maxLength: 12 }),
     (templates, passing, paths) => {
-      // What comes and goes leaves nothing behind.
+      // Added and deleted templates leave nothing.
       const gone = passing.filter((one) => !templates.includes(one));
       const router = routerOf(...gone.slice(0, 3), ...templates);
       for (const one of gone.slice(3)) router.add(new Route(one), one);

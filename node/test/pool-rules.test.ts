@@ -1,12 +1,13 @@
-// What a pool promises beside lending: factories, counts, clones, leaks, one class for both module systems.
+// Rules of pools: factories, counts, clones, leaks, one class for both module systems.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import * as imported from "millpond";
-import { MessagePool, SettingError, SpscRing, WrongPoolError } from "millpond";
+import { type Message, MessagePool, SettingError, SpscRing, WrongPoolError } from "millpond";
 import { turn } from "./support/gate.js";
+import { randomFrom } from "./support/random.js";
 
-test("a record that is longer than a slot is refused, and its neighbours stay", () => {
+test("a record longer than a slot is refused, and adjacent slots keep their contents", () => {
   const ring = SpscRing.create(4, 8);
   ring.tryPush(new Uint8Array(8).fill(1));
   assert.throws(() => ring.tryPush(new Uint8Array(9)), SettingError);
@@ -16,7 +17,7 @@ test("a record that is longer than a slot is refused, and its neighbours stay", 
   assert.ok(ring.tryPop(into) && into.every((byte) => byte === 2));
 });
 
-test("a structured clone of a message copies no pool with it", () => {
+test("structuredClone of a message does not copy its pool", () => {
   const pool = new MessagePool(1_000, { warmup: 1_000 });
   const message = pool.acquire("a", { n: 1 });
   const clone = structuredClone(message) as unknown as Record<string, unknown>;
@@ -27,7 +28,7 @@ test("a structured clone of a message copies no pool with it", () => {
   );
 });
 
-test("the high-water mark is of messages that were out together, whatever was resized between", () => {
+test("the high-water mark counts messages on loan at the same time, also after a resize", () => {
   const pool = new MessagePool(20);
   const out = Array.from({ length: 5 }, () => pool.acquire("a"));
   for (const message of out) pool.release(message);
@@ -42,7 +43,7 @@ test("the high-water mark is of messages that were out together, whatever was re
   assert.equal(pool.stats().highWater, 7);
 });
 
-test("a reset or clear that throws loses no object and counts none as lent", () => {
+test("a reset or clear that throws loses no object, and none stays on loan", () => {
   let fails = true;
   const refuse = (): void => {
     if (fails) throw new Error("not now");
@@ -56,8 +57,8 @@ test("a reset or clear that throws loses no object and counts none as lent", () 
   pool.release(object);
   const strict = new MessagePool(2, { factory: () => ({}), clear: refuse });
   fails = true;
-  const lent = strict.acquire("a");
-  assert.throws(() => strict.release(lent), /not now/);
+  const message = strict.acquire("a");
+  assert.throws(() => strict.release(message), /not now/);
   assert.deepEqual([strict.stats().inUse, strict.stats().size], [0, 0]);
 });
 
@@ -65,12 +66,12 @@ test("import and require give the same classes", () => {
   const required = createRequire(import.meta.url)("millpond") as typeof imported;
   const pool = createRequire(import.meta.url)("millpond/pool") as typeof imported;
   assert.equal(required.MessagePool, imported.MessagePool);
-  assert.equal(pool.globalPool, imported.globalPool);
+  assert.equal(pool.SlotPool, imported.SlotPool);
   const system = new required.MessageSystem();
   system.on("a", (message) => message.body);
   using message = system.pool.acquire("a", 7);
   assert.equal(system.send(message as never), 7);
-  assert.throws(() => imported.globalPool.at(message.handle), WrongPoolError);
+  assert.throws(() => new imported.MessagePool().at(message.handle), WrongPoolError);
 });
 
 test("a factory gets the path, the body and the meta of its acquire", () => {
@@ -90,7 +91,7 @@ test("a factory gets the path, the body and the meta of its acquire", () => {
   ]);
 });
 
-test("a leak is warned of once, and an automatic pool shrinks after a burst", async () => {
+test("a leak emits one warning, and an automatic pool shrinks after a burst", async () => {
   const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
   const watched = new MessagePool(4, { warnAfterMs: 2, checked: true });
   const lost = watched.acquire("lost");
@@ -104,4 +105,34 @@ test("a leak is warned of once, and an automatic pool shrinks after a burst", as
   while (pool.stats().size > 100) await turn();
   clearInterval(alive);
   assert.equal(pool.stats().inUse, 0);
+});
+
+test("the high-water mark is the largest number on loan under random operations", () => {
+  const random = randomFrom(7);
+  for (let round = 0; round < 400; round++) {
+    const options = [{}, { checked: true }, { overflow: "refuse" }, { factory: () => ({}) }][random(4)]!;
+    const own = "factory" in options;
+    const pool = new MessagePool<object>(random(2) === 0 ? "auto" : random(8), options as never);
+    const out: object[] = [];
+    let most = 0;
+    const steps: (() => void)[] = [
+      () => pool.resize(random(10)),
+      () => pool.clear(),
+      () => pool.trim(),
+      () => pool.leaks(),
+      () => pool.warmup(random(8)),
+      () => !own && out.length > 0 && (out[random(out.length)] as Message).handle,
+      () => !own && out.length > 0 && (out.pop() as Message).keep(),
+    ];
+    for (let step = 0; step < 60; step++) {
+      const what = random(steps.length + 8);
+      if (what < steps.length) steps[what]!();
+      else if (what < steps.length + 5) {
+        if (!("overflow" in options) || out.length < pool.capacity) out.push(pool.acquire("a"));
+      } else if (out.length > 0) pool.release(out.splice(random(out.length), 1)[0]!);
+      most = Math.max(most, out.length);
+      const { inUse, highWater } = pool.stats();
+      assert.deepEqual({ inUse, highWater }, { inUse: out.length, highWater: most });
+    }
+  }
 });

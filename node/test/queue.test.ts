@@ -19,7 +19,7 @@ test("a queue runs the most urgent first, and each priority in order", async () 
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("a full queue refuses, drops the oldest, drops the newest or waits, as it was told", async () => {
+test("a full queue refuses, drops the oldest, drops the newest or waits, by its option", async () => {
   const system = new MessageSystem();
   const seen: Record<string, unknown[]> = { reject: [], "drop-oldest": [], "drop-newest": [], wait: [] };
   const outcomes: Record<string, PromiseSettledResult<unknown>[]> = {};
@@ -40,7 +40,7 @@ test("a full queue refuses, drops the oldest, drops the newest or waits, as it w
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("coalescing keeps one waiting message a key: the newest, at the place of the first", async () => {
+test("coalescing keeps one queued message per key: the newest, at the place of the first", async () => {
   const system = new MessageSystem();
   const seen: unknown[] = [];
   system.on("q/{key}", (message) => void seen.push(`${message.param("key")}${message.body}`), {
@@ -62,7 +62,7 @@ test("coalescing keeps one waiting message a key: the newest, at the place of th
   assert.equal(system.pool.stats().inUse, 0);
 });
 
-test("as many handlers run at once as the queue allows, and whenReady gives a place", async () => {
+test("handlers run up to the concurrency of the queue, and whenReady resolves to a place", async () => {
   const system = new MessageSystem();
   let [running, most] = [0, 0];
   const gates = Array.from({ length: 6 }, gate);
@@ -85,7 +85,7 @@ test("as many handlers run at once as the queue allows, and whenReady gives a pl
   assert.equal(most, 2);
 });
 
-test("an aborted message leaves its queue, and one that runs is given up but not taken away", async () => {
+test("an aborted message leaves its queue, and a running handler keeps its message", async () => {
   const system = new MessageSystem();
   const { opened, open } = gate();
   const seen: unknown[] = [];
@@ -113,7 +113,7 @@ test("an aborted message leaves its queue, and one that runs is given up but not
   assert.throws(() => system.send("q", 3, { signal: runs.signal }), /given up/);
 });
 
-test("messages that leave a queue leave their places to others, which come in order", async () => {
+test("places of removed messages go to waiting ones in order", async () => {
   for (const key of [undefined, (message: { readonly body: unknown }) => message.body]) {
     const system = new MessageSystem();
     const { opened, open } = gate();
@@ -138,7 +138,7 @@ test("messages that leave a queue leave their places to others, which come in or
   }
 });
 
-test("close waits for queues and handlers, refuses what comes later, and says when it took too long", async () => {
+test("close waits for queues and handlers, refuses later messages, and reports its timeout", async () => {
   const system = new MessageSystem();
   const { opened, open } = gate();
   const seen: unknown[] = [];

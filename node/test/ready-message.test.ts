@@ -1,10 +1,10 @@
-// The message that lies ready for handlers that are called in a row.
+// The ready message of the fast path.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Message, MessageSystem, UseAfterReleaseError } from "millpond";
 
 for (const pool of [4, 0]) {
-  test(`a message whose numbers are used up is given up, and sending goes on: pool of ${pool}`, () => {
+  test(`a ready message whose stamps are used up is replaced: pool of ${pool}`, () => {
     const system = new MessageSystem({ pool });
     let last: Message | undefined;
     system.on("inner", (message) => (message.body as number) * 2);
@@ -25,7 +25,7 @@ for (const pool of [4, 0]) {
     assert.equal(system.pool.stats().inUse, 0);
   });
 
-  test(`kept by its handler it is its keeper's, and the next message is another: pool of ${pool}`, () => {
+  test(`a ready message that its handler keeps is replaced: pool of ${pool}`, () => {
     const system = new MessageSystem({ pool });
     const kept: Message[] = [];
     let keeps = false;
@@ -41,7 +41,7 @@ for (const pool of [4, 0]) {
     assert.deepEqual([inUse, counted], [0, 3]);
   });
 
-  test(`its handle is good until its async handler is done, and never again: pool of ${pool}`, async () => {
+  test(`the handle of a ready message is valid until its async handler has settled: pool of ${pool}`, async () => {
     const system = new MessageSystem({ pool });
     let handle = Number.NaN;
     system.on("slow", async (message) => {

@@ -1,4 +1,4 @@
-// Between any two steps of a sleeper the other side may push, and between any two steps of a push the other side may fall asleep.
+// A push between any two steps of falling asleep, and falling asleep between any two steps of a push.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { MpscRing, SpscRing } from "millpond";
@@ -18,7 +18,7 @@ type FrameRing = (new (buffer: SharedArrayBuffer) => Frames) & {
   create(bytes: number): Frames & { buffer: SharedArrayBuffer };
 };
 
-// What the bridge uses is no part of the package's interface.
+// The ring of the bridge is not exported.
 const module = new URL("../../dist/esm/threads/frame-ring.js", import.meta.url).href;
 const { FrameRing } = (await import(module)) as { FrameRing: FrameRing };
 const record = new Uint8Array(8);
@@ -51,7 +51,7 @@ const KINDS: Record<string, () => [Side, Side]> = {
   },
 };
 
-/** Does `other` before step `number` of `run`, a step being one call of Atomics. False when there are fewer steps. */
+/** Calls `other` before step `number` of `run`; a step is a call of Atomics. False if there are fewer steps. */
 function between(t: TestContext, number: number, run: () => void, other: () => void): boolean {
   let step = 0;
   const mocks = (["load", "store", "notify", "waitAsync", "compareExchange"] as const).map((name) => {
@@ -69,7 +69,7 @@ function between(t: TestContext, number: number, run: () => void, other: () => v
 for (const [kind, make] of Object.entries(KINDS)) {
   for (const first of ["sleep", "push"]) {
     test(`${kind}: no wake-up is lost at any step of a ${first}`, async (t) => {
-      // Only a notification ends the sleep.
+      // The sleep ends only with a notification.
       t.mock.timers.enable({ apis: ["setTimeout"] });
       for (let number = 0, more = true; more; number++) {
         const [producer, consumer] = make();

@@ -15,18 +15,18 @@ const LONG = process.env["MILLPOND_LONG"] === "1";
 /** Messages over all modes and pools: 2 * 10^6, in the long run 10^7. */
 const SCALE = LONG ? 5 : 1;
 const PRIORITIES: readonly Priority[] = ["critical", "high", "medium", "low"];
-const MOST_OUTSTANDING = 4_096;
+const MAX_OUTSTANDING = 4_096;
 
 interface Outcome {
   readonly hits: Uint8Array;
-  /** How often each message should have been handled. */
+  /** Expected number of runs of each message. */
   readonly due: Uint8Array;
   readonly wrong: number;
 }
 
-/** Sends `count` messages by modes drawn at random; message n has body n, or a resident object that says n. */
+/** Sends `count` messages in random modes. Message n has body n, or a resident object with n. */
 async function run(options: MessageSystemOptions, count: number, seed: number): Promise<Outcome> {
-  // No request of a schedule may time out, however slow the machine is.
+  // No request of a schedule may time out on a slow machine.
   const system = new MessageSystem({ timeoutMs: 2 ** 31 - 1, ...options });
   const random = randomFrom(seed);
   const hits = new Uint8Array(count);
@@ -121,7 +121,7 @@ async function run(options: MessageSystemOptions, count: number, seed: number): 
         () => outstanding--,
         () => {
           outstanding--;
-          // It may have been handled already, or be taken out of the queue.
+          // The message may have been handled, or be removed from the queue.
           due[n] = hits[n]!;
         },
       );
@@ -154,7 +154,7 @@ async function run(options: MessageSystemOptions, count: number, seed: number): 
       if (system.send(`params/${n & 15}/x/${n}`, n) !== n) wrong++;
     } else if (draw === 110 && hung < 100) void system.send("hanging", n);
     else modes[draw % modes.length]!(n);
-    if (outstanding > MOST_OUTSTANDING || (n & 4_095) === 0) await settle();
+    if (outstanding > MAX_OUTSTANDING || (n & 4_095) === 0) await settle();
   }
   while (outstanding > 0 || system.stats().receivers.some(({ kind, waiting }) => kind === "observer" && waiting > 0)) {
     await settle();
@@ -173,19 +173,19 @@ async function check(options: MessageSystemOptions, count: number, seed: number)
   assert.equal(different, 0, "hits = sends, none twice");
 }
 
-test("every mode at random, pooled by the number in flight: hits = sends, bodies equal, none twice", async () => {
+test("random modes with an automatic pool: hits = sends, bodies equal, none twice", async () => {
   await check({ pool: "auto" }, 1_40_000 * SCALE, 1);
 });
 
-test("every mode at random, in a pool that is far too small", async () => {
+test("random modes with a pool that is far too small", async () => {
   await check({ pool: 8 }, 400_000 * SCALE, 2);
 });
 
-test("every mode at random, plain messages", async () => {
+test("random modes with plain messages", async () => {
   await check({ pool: 0 }, 300_000 * SCALE, 3);
 });
 
-test("every mode at random, checked and traced, so that any stale use throws", async () => {
+test("random modes, checked and traced, so that any stale use throws", async () => {
   await check({ pool: new MessagePool("auto", { checked: true }) }, 40_000 * SCALE, 4);
   await check({ statistics: "latency", tracing: true }, 40_000 * SCALE, 5);
 });
@@ -209,7 +209,7 @@ test("routes in a worker: hits = sends, bodies equal, none twice", async () => {
     }
   }
   assert.ok(hits.every((hit) => hit === 1));
-  // Listened for first: the exit may be noticed before the reply.
+  // The exit may be noticed before the reply.
   const exits = new Promise((resolve) => worker.once("exit", resolve));
   await system.send("calc://stop");
   await exits;

@@ -22,7 +22,7 @@ for (const [kind, Ring] of [
   ["spsc", SpscRing],
   ["mpsc", MpscRing],
 ] as const) {
-  test(`${kind}: a full ring refuses, and gives everything back in order`, () => {
+  test(`${kind}: a full ring refuses, and returns everything in order`, () => {
     const ring = Ring.create(4, 16);
     const message = new Uint8Array(16);
     for (let round = 0; round < 3; round++) {
@@ -75,14 +75,14 @@ for (const [kind, Ring] of [
   });
 }
 
-test("a buffer that holds no such ring is refused", () => {
+test("a buffer without a ring of the kind is refused", () => {
   assert.throws(() => new SpscRing(new SharedArrayBuffer(1_024)), SettingError);
   assert.throws(() => new MpscRing(SpscRing.create(4, 8).buffer), SettingError);
   assert.throws(() => SpscRing.create(3, 8), /power of two/);
   assert.throws(() => SpscRing.create(4, 12), /multiple of 8/);
 });
 
-test("a route may live in a worker: replies, errors and calls back come across", async () => {
+test("a route may be in a worker: replies, errors and calls back cross the bridge", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system, undefined, { ringBytes: 4_096 });
   bridge.forward("calc://*");
@@ -161,7 +161,7 @@ for (const length of [5, 100_000]) {
       /the other side of the bridge has ended/,
     );
     assert.equal(await system.send("calc://echo", 1), 1);
-    // A wake-up that comes too late: from the next one on, this side sleeps until after the worker's exit.
+    // A late wake-up: from the next one on, this side sleeps until after the worker's exit.
     const late = t.mock.method(Atomics, "waitAsync", () => ({
       async: true,
       value: ends.then(() => new Promise((resolve) => setTimeout(resolve, 1))),
@@ -174,7 +174,7 @@ for (const length of [5, 100_000]) {
   });
 }
 
-test("bodies and replies are copies: no later frame of the ring shows in them", async () => {
+test("bodies and replies are copies, which later frames do not change", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system, undefined, { ringBytes: 1_024 });
   bridge.forward("calc://*");
@@ -205,7 +205,7 @@ test("bodies and replies are copies: no later frame of the ring shows in them", 
   await worker.terminate();
 });
 
-test("an abort crosses the bridge at each stage: on its way, queued and running; so does the end of the sender's side", async () => {
+test("an abort crosses the bridge at each stage: in the ring, queued and running; so does the end of the sender's side", async () => {
   const near = new MessageSystem();
   const far = new MessageSystem();
   const nearEnd = new WorkerBridge(near);
@@ -228,7 +228,7 @@ test("an abort crosses the bridge at each stage: on its way, queued and running;
   const counts = (): { sent: number; aborted: number; waiting: number } => far.stats().receivers[0]!;
   signals[3]!.abort(new Error("on its way"));
   while (started.length === 0 || counts().waiting < 2) await turn();
-  // It is not even sent on the other side.
+  // The other side does not send it.
   assert.deepEqual([started, counts().sent, counts().aborted], [[0], 3, 0]);
   signals[1]!.abort(new Error("queued"));
   while (counts().aborted < 1) await turn();
@@ -256,7 +256,7 @@ test("an abort crosses the bridge at each stage: on its way, queued and running;
   assert.equal(near.pool.stats().inUse, 0);
 });
 
-test("what comes back over the bridge for a handler that still runs is its work: its context, and no refusal while the system closes", async (t) => {
+test("a call back for a running handler has its context, and is accepted while the system closes", async (t) => {
   const tenants = new AsyncLocalStorage<string>();
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system);
@@ -269,7 +269,7 @@ test("what comes back over the bridge for a handler that still runs is its work:
     seen.push([message.body, tenants.getStore()]);
     return message.body;
   });
-  // There and back twice: each call belongs to the one before.
+  // Two round trips: each call is made for the previous one.
   system.on("main://again", (message) => system.send("calc://later/echo", message.body), {
     queue: { capacity: 8, concurrency: 8 },
   });
@@ -291,18 +291,18 @@ test("what comes back over the bridge for a handler that still runs is its work:
   ]);
   assert.equal(await closed, true);
   assert.deepEqual(seen.map(String).sort(), ["a once,a", "a twice,a", "b once,b", "b twice,b"]);
-  // Its call had its reply: what the worker sends then is new work.
+  // The call has its reply: later messages of the worker are new work.
   assert.match(String(await refused), /closed/);
   await bridge.close();
 });
 
-test("the other thread's end is noticed, though a frame that it did not finish lies in front", async () => {
+test("the other thread's end is noticed even behind an unfinished frame", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system);
   const { port, transferList } = bridge;
   bridge.forward("calc://*");
   const never = system.request("calc://double", 1, { timeoutMs: Infinity });
-  // What a worker leaves behind that is ended between the frame in the port and its mark in the ring.
+  // The state that a worker leaves if it ends between posting a frame and writing its placeholder to the ring.
   const program = 'const { workerData } = require("node:worker_threads"); workerData.control.postMessage([0]);';
   const alive = setInterval(() => {}, 1_000);
   new Worker(program, { eval: true, workerData: port, transferList });

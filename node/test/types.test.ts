@@ -1,4 +1,4 @@
-// What does not compile is tested by @ts-expect-error: the build of the tests fails when it compiles after all.
+// Code that must not compile, marked by @ts-expect-error: the build of the tests fails if it compiles.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Message, MessagePool, MessageSystem, type ParamsOf, RecordLayout, SlotPool } from "millpond";
@@ -66,7 +66,7 @@ test("paths, bodies, replies and parameters are checked where routes are typed",
   assert.ok(Number.isNaN(await target.send("x")));
 });
 
-test("pools give what they were made for", () => {
+test("pools lend objects of their type", () => {
   class Order {
     id = 0;
   }

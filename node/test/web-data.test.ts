@@ -1,4 +1,4 @@
-// MarketData over WebSocket, against a server that speaks it byte by byte. gateway.test.ts reads a real gateway's web sink.
+// MarketData over WebSocket, against a server that sends chosen bytes. gateway.test.ts reads a real gateway's web sink.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ const TRADE =
   '{"type":"trade","symbol":"AAPL","timestamp":1580398200000000001,"exchange_timestamp":0,"sequence":18,"price":189.2500,' +
   '"shares":100,"trade_id":4711}\n';
 
-/** A frame as servers send it: RFC 6455 section 5.2, without a mask. */
+/** A frame of a server, without a mask: RFC 6455 section 5.2. */
 function frame(opcode: number, payload: string | Buffer, last = true): Buffer {
   const bytes = Buffer.from(payload);
   const header = Buffer.alloc(bytes.length < 126 ? 2 : bytes.length < 65_536 ? 4 : 10);
@@ -29,7 +29,7 @@ function frame(opcode: number, payload: string | Buffer, last = true): Buffer {
   return Buffer.concat([header, bytes]);
 }
 
-/** The payloads of short masked frames, each with its opcode before it. */
+/** The opcodes and payloads of short masked frames. */
 function unmasked(bytes: Buffer): string[] {
   const found: string[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -81,17 +81,25 @@ async function serve(greet: (socket: Socket, connection: number) => void, answer
   return { url, headers: served, received: () => unmasked(received), stop };
 }
 
-/** Reads so many events, and leaves the client open. */
-async function take(market: MarketData, count: number): Promise<MarketEvent[]> {
+/** Reads this many events and leaves the client open. */
+async function readEvents(market: MarketData, count: number): Promise<MarketEvent[]> {
   const events: MarketEvent[] = [];
   const iterator = market[Symbol.asyncIterator]();
   while (events.length < count) events.push((await iterator.next()).value as MarketEvent);
   return events;
 }
 
+test("a message may have all orders and levels of a book", async () => {
+  const served = await serve((socket) => socket.write(frame(1, TRADE + " ".repeat(3 * 2 ** 23) + "\n" + TRADE)));
+  using market = new MarketData({ url: served.url });
+  await readEvents(market, 3);
+  assert.equal(market.account().connections, 1);
+  served.stop();
+});
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("lines come out of messages as they went in, however frames and bytes were cut", async () => {
+test("lines are restored for any fragmentation of frames and bytes", async () => {
   const served = await serve(async (socket) => {
     const half = TRADE.slice(0, 50);
     const bytes = Buffer.concat([
@@ -108,7 +116,7 @@ test("lines come out of messages as they went in, however frames and bytes were 
     }
   });
   using market = new MarketData({ url: served.url, token: "secret" });
-  const events = await take(market, 514);
+  const events = await readEvents(market, 514);
   assert.deepEqual([events[0]!.type, events[513]!.type], ["connected", "trade"]);
   const account = market.account();
   assert.deepEqual([account.by, account.received, account.badLines, account.lastError], ["web", 514, 0, undefined]);
@@ -118,14 +126,14 @@ test("lines come out of messages as they went in, however frames and bytes were 
   served.stop();
 });
 
-test("a closed WebSocket is opened again with the same requests, its reason is known, and a long list goes in parts", async () => {
+test("a closed WebSocket is opened again with the same requests, its reason is reported, and a long list is sent in parts", async () => {
   const symbols = Array.from({ length: 450 }, (_, n) => `S${n}`);
   const served = await serve((socket, connection) => {
     socket.write(frame(1, TRADE));
     if (connection === 1) socket.write(frame(8, Buffer.concat([Buffer.from([0x03, 0xf0]), Buffer.from("too slow")])));
   });
   using market = new MarketData({ url: served.url, subscribe: symbols, mode: "conflate", reconnectMs: 1 });
-  const events = await take(market, 4);
+  const events = await readEvents(market, 4);
   assert.deepEqual(
     events.map((event) => event.type),
     ["connected", "trade", "connected", "trade"],
@@ -143,13 +151,13 @@ test("a closed WebSocket is opened again with the same requests, its reason is k
   served.stop();
 });
 
-test("what is no WebSocket, a wrong answer, a refusal or a broken frame, is an error and tried again", async () => {
+test("a server without WebSocket, a wrong answer, a refusal and a broken frame are errors, and retried", async () => {
   const wrong = await serve(
     () => {},
     () => "another",
   );
   using answered = new MarketData({ url: wrong.url, reconnectMs: 1 });
-  while (answered.account().lastError !== "no WebSocket: the answer is to another request") await turn();
+  while (answered.account().lastError !== "not a WebSocket: the answer is to another request") await turn();
   const broken = await serve((socket) => socket.write(Buffer.from([0xf1, 0x00])));
   using framed = new MarketData({ url: broken.url, reconnectMs: 1 });
   while (framed.account().connections < 2) await turn();
@@ -158,18 +166,18 @@ test("what is no WebSocket, a wrong answer, a refusal or a broken frame, is an e
   await once(server, "listening");
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/ws`;
   using refused = new MarketData({ url, reconnectMs: 1 });
-  while (refused.account().lastError !== "no WebSocket: 401 Unauthorized") await turn();
+  while (refused.account().lastError !== "not a WebSocket: 401 Unauthorized") await turn();
   server.close();
   wrong.stop();
   broken.stop();
 });
 
-test("settings of a url that cannot be are refused by name", () => {
+test("invalid settings of a url are refused by name", () => {
   assert.throws(() => new MarketData({ url: "http://127.0.0.1/ws" }), SettingError);
   assert.throws(() => new MarketData({ url: "ws://127.0.0.1/ws", port: 1 }), /absent where there is a port/);
 });
 
-/** Whether the kernel asks now and then whether the other end of a connection from this port is still there. */
+/** Whether the kernel sends keep-alive probes on the connection from this port. */
 function isKeptAlive(port: number): boolean {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const rows = readFileSync("/proc/net/tcp", "utf8").split("\n");
@@ -178,7 +186,7 @@ function isKeptAlive(port: number): boolean {
 }
 
 for (const by of ["tcp", "web"] as const) {
-  test(`by ${by}: a gateway's machine that vanishes is noticed, as is one that accepts and says nothing`, async (t) => {
+  test(`by ${by}: a vanished gateway, and one that accepts and is silent, are noticed`, async (t) => {
     const server = createTcpServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
     t.after(() => server.close());
     await once(server, "listening");

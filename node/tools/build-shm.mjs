@@ -1,5 +1,6 @@
-// Compiles shm/ and links it into node_modules, so that it is found as an installed package is. Where there is no C compiler, or
-// another machine than linux-x64, it says so and builds nothing.
+// Compiles shm/ and links it into node_modules, like an installed package. Without a C compiler, or on another machine than
+// Linux on x64 and arm64, it prints a message and builds nothing. `--only FILE` compiles to FILE and links nothing; with CC it
+// cross-compiles.
 import { execFileSync } from "node:child_process";
 import { rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,23 +9,28 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { include_dir: headers } = createRequire(import.meta.url)("node-api-headers");
-const link = join(root, "node_modules/millpond-shm-linux-x64");
 const compiler = process.env.CC ?? "cc";
 const flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-DNAPI_VERSION=8", "-fPIC", "-fvisibility=hidden"];
-// For developers only: users have other compilers.
+// Used by developers only: users may have other compilers.
 if (process.argv.includes("--warnings-as-errors")) flags.push("-Werror");
-// Without a C library of its own: the process that loads it has one, whichever it is.
+// Not linked to a C library: the process that loads it has one already.
 const linking = ["-shared", "-nostdlib", "-Wl,-s"];
 
-rmSync(link, { force: true, recursive: true });
-if (process.platform !== "linux" || process.arch !== "x64") {
+function compile(out) {
+  const source = join(root, "shm/src/mapping.c");
+  execFileSync(compiler, [...flags, `-I${headers}`, ...linking, "-o", out, source], { stdio: "inherit" });
+}
+
+const only = process.argv.indexOf("--only");
+if (only !== -1) {
+  compile(process.argv[only + 1]);
+} else if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) {
   console.log(`shm: not built, this is ${process.platform}-${process.arch}`);
 } else {
+  const link = join(root, `node_modules/millpond-shm-linux-${process.arch}`);
+  rmSync(link, { force: true, recursive: true });
   try {
-    const out = join(root, "shm/mapping.node");
-    execFileSync(compiler, [...flags, `-I${headers}`, ...linking, "-o", out, join(root, "shm/src/mapping.c")], {
-      stdio: "inherit",
-    });
+    compile(join(root, "shm/mapping.node"));
     symlinkSync("../shm", link);
   } catch (error) {
     if (error.code !== "ENOENT") throw error;

@@ -1,5 +1,5 @@
 // Builds src/ into dist/: esm/ for bundlers, with types; cjs/, types for `require`; and node/, one file with everything, behind
-// one small file a subpath for `import` and one for `require`, so that a process has one copy of each class whatever loads it.
+// one small file per subpath for `import` and one for `require`, so that a process has one copy of each class.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ for (const project of ["tsconfig.json", "tsconfig.cjs.json"]) {
 writeFileSync(join(dist, "cjs/package.json"), '{ "type": "commonjs" }\n');
 for (const module of Object.values(PATHS)) {
   const file = module.replace(/js$/, "d.ts");
-  // For browsers, which have no use for @types/node.
+  // Types for browsers, without @types/node.
   if (/pool|bus|testing/.test(file)) {
     copyFileSync(join(dist, "esm", file), join(dist, "esm", file.replace(/d\.ts$/, "browser.d.ts")));
   }
@@ -57,7 +57,7 @@ for (const [path, module] of Object.entries(PATHS)) {
   writeFileSync(join(dist, `node/${path}.mjs`), `import all from "./millpond.cjs";\nexport const {\n${list}} = all;\n`);
 }
 
-/** The bundler calls a class that uses its own name `_Name`. (Its option keepNames would add a call to every closure.) */
+/** Restores class names: the bundler renames a class that uses its name to `_Name`. (Its option keepNames adds a call to every closure.) */
 function giveNamesBack(file) {
   const text = readFileSync(file, "utf8");
   const renamed = [...text.matchAll(/^var (\w+) = class _\1\b/gm)].map(([, name]) => name);

@@ -1,5 +1,5 @@
-// Checks the package as its users get it: publint, types for both module systems, size, and a scratch project that
-// imports and requires it. MILLPOND_NODE_BINARIES: further Node binaries to try it with, separated by colons.
+// Checks the packed package: publint, types for both module systems, size, and a scratch project that
+// imports and requires it. MILLPOND_NODE_BINARIES: further Node binaries to test, separated by colons.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ try {
   if (process.argv.includes("--types"))
     console.log(run(process.execPath, [join(root, "tools/check-types.mjs"), tarball], root));
 
-  // The addon is a package of its own; without it the ring is refused by a named error.
+  // Without the package of the native part, opening a ring throws a named error.
   const shm = join(root, "shm");
   const prebuilt = existsSync(join(shm, "mapping.node"));
   const tarballs = [tarball];

@@ -1,6 +1,6 @@
 // Compiles a program that uses every subpath with TypeScript 5.0 to the newest, as node16, nodenext and bundler, without skipLibCheck
 // and without naming @types/node, which TypeScript 7 no longer includes by default.
-// Each version is fetched by npm once, into the user's cache. usage: check-types.mjs TARBALL
+// npm fetches each version once, into the user's cache. usage: check-types.mjs TARBALL
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-"""Compares with simplefix and quickfix, where they are installed. All give the same five columns, which are checked."""
+"""Compares with simplefix and quickfix, if installed. All give the same five columns, which are checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def prepare(folder: Path, messages: int) -> float:
 
 
 def dictionary() -> str:
-    """QuickFIX's, of the log's messages. The market data group is in each of them."""
+    """A dictionary of QuickFIX for the log's messages, each with the market data group."""
     body = '<field name="F55" required="N"/><field name="F58" required="N"/><group name="F268" required="N">'
     body += '<field name="F269" required="N"/><field name="F270" required="N"/></group>'
     return DICTIONARY % (
@@ -49,7 +49,7 @@ def dictionary() -> str:
 
 
 def bodies(folder: Path) -> list[bytes]:
-    """The messages, without the line's begin and its escapes."""
+    """The messages without the start of the line and its escapes."""
     lines = (folder / "raw.log").read_bytes().splitlines()
     return [ESCAPE.sub(lambda found: b"\n" if found[1] == b"n" else found[1], line.split(b" ", 3)[3]) for line in lines]
 
@@ -61,7 +61,7 @@ def text(value: Any) -> str:
 
 
 def answer(table: Any, columns: list[str]) -> list[int]:
-    """The number of rows, and a checksum of each of the columns and of the group's."""
+    """The number of rows, and a checksum of each column and of the group's column."""
     sums = [0] * 5
     for rows in table.select([*columns, "270"]).to_batches(1_000):  # few, since the run's largest memory is measured
         for at, column in enumerate(rows.columns):

@@ -1,10 +1,10 @@
-"""The rules of bench/harness in Python: interleaved rounds, medians with 95 % intervals, ratios inside a round, answers
-checked, and no figure where an answer is wrong. Results have the same JSON format. Each run is a process of its own, so
-that its largest memory is known.
+"""The rules of bench/harness in Python: interleaved rounds, medians with 95 % intervals, ratios within a round, checked
+answers, and no figure if an answer is wrong. Results have the same JSON format. Each run is a separate process, so that
+its peak memory is known.
 
-    python itch_to_numpy.py [--size N] [--runs N] [--quick] [--results] [--machine NAME]
+python itch_to_numpy.py [--size N] [--runs N] [--quick] [--results] [--machine NAME]
 
-A contender whose package is not installed is left out and named; so is a bench of which nothing is left to compare.
+Contenders whose package is not installed are skipped and named; so is a bench without contenders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("MILLPOND_PROGRAM", str(ROOT / "build" / "release" / "apps" / "millpond" / "millpond"))
 
 Run = Callable[[Path], tuple[float, object]]
-"""Does the work once on what was prepared in the folder; returns seconds and an answer."""
+"""Does the work once with the prepared folder. Returns seconds and an answer."""
 
 
 @dataclass
@@ -64,14 +64,14 @@ class Bench:
     not_measured: str
     size: int
     prepare: Callable[[Path, int], float]
-    """Puts what the runs need into the folder; returns how many units it holds."""
+    """Prepares the folder for the runs. Returns the number of units in it."""
     contenders: dict[str, Run]
     rate: bool = False
-    """The value is units a second, not time for a unit."""
+    """Whether the value is units per second instead of time per unit."""
     goals: list[Goal] = field(default_factory=list[Goal])
     runs: int = 7
     needs: dict[str, str] = field(default_factory=dict[str, str])
-    """The module that a contender needs, by its name."""
+    """The modules that contenders need, by contender."""
     needs_all: str = ""
     """The module that the bench itself needs."""
     needs_program: bool = False
@@ -98,7 +98,7 @@ def main(bench: Bench) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=bench.size)
     parser.add_argument("--runs", type=int, default=bench.runs)
-    parser.add_argument("--results", action="store_true", help="write bench/results/MACHINE/python-NAME.json")
+    parser.add_argument("--results", action="store_true", help="keep the result in bench/results/MACHINE.jsonl")
     parser.add_argument("--machine", default="")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="a tenth of the size: to see that it runs; writes no results")
@@ -117,13 +117,14 @@ def main(bench: Bench) -> None:
     result = _compare(bench, options)
     _show(result)
     if options.results:
-        folder = ROOT / "bench" / "results" / (options.machine or _machine())
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder, f"{result['name']}.json")
+            written.write_text(json.dumps(result))
+            subprocess.run([sys.executable, ROOT / "bench" / "stored.py", options.machine or _machine(), written], check=True)
 
 
 def _missing(bench: Bench) -> str:
-    """Leaves out contenders whose module is missing, and names them; says why the whole bench cannot run."""
+    """Skips and names contenders whose module is missing. Exits with the reason if the whole bench cannot run."""
     if bench.needs_program and not Path(PROGRAM).exists():
         return f"no program {PROGRAM}; set MILLPOND_PROGRAM"
     for module in ("millpond", bench.needs_all):
@@ -243,7 +244,7 @@ def _versions() -> str:
 
 
 def _machine(*options: str) -> str:
-    """What bench/machine_name prints: the name of this machine's results, with --processor its processor."""
+    """The output of bench/machine_name: the name of this machine's results, or its processor with --processor."""
     command = [ROOT / "bench" / "machine_name", *options]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -1,4 +1,4 @@
-"""Compares with itch-book. The tests' ring writer writes the day's file: build with MILLPOND_PYTHON_TESTS."""
+"""Compares with itch-book. The tests' ring writer generates the file: build with MILLPOND_PYTHON_TESTS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOOKS = 2_000
 
 
 def generate_depth(folder: Path, messages: int) -> float:
-    """A file of so many ITCH messages; of a large one's books each has 260 live orders and more."""
+    """Generates a file with this number of ITCH messages. In a large file each book has at least 260 live orders."""
     from millpond._ring_writer import write_itch_day
 
     write_itch_day(str(folder / "day.itch"), BOOKS, min(260, messages // BOOKS // 4), messages)

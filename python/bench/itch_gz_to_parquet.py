@@ -1,4 +1,4 @@
-"""Compares with itch-book[cli]. MILLPOND_PROGRAM writes the day's file."""
+"""Compares with itch-book[cli]. MILLPOND_PROGRAM generates the file."""
 
 from __future__ import annotations
 

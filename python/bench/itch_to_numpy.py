@@ -1,4 +1,4 @@
-"""Compares with itch-book. MILLPOND_PROGRAM writes the day's file."""
+"""Compares with itch-book. MILLPOND_PROGRAM generates the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATE = datetime.date(2020, 1, 30)
 
 
 def generate_day(folder: Path, messages: int) -> float:
-    """A file of about so many ITCH messages of 2,000 symbols; returns how many there are."""
+    """Generates a file with about this number of ITCH messages of 2,000 symbols. Returns the exact number."""
     changes = str(int(messages / 1.196))
     path = folder / "day.itch"
     command = [PROGRAM, "generate", "--out", path, "--format", "itch", "--symbols", "2000", "--count", changes, "--quiet"]

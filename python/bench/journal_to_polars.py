@@ -1,4 +1,4 @@
-"""Both ways make DataFrames of polars. MILLPOND_PROGRAM writes the journal as a gateway does."""
+"""Both contenders make DataFrames of polars. MILLPOND_PROGRAM writes the journal like a gateway."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 
 def prepare(folder: Path, quotes: int) -> float:
-    """Returns how many quotes the journal holds: all."""
+    """Returns the number of quotes in the journal."""
     import millpond
     from conftest import Gateway
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from . import MillpondError, MillpondWarning, Scan, scan
-from .scan import no_instrument_text
+from .scan import NO_DATE, no_instrument_text
 from .tables import TABLES
+from .whole_file import whole
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,10 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     export.add_argument("--symbol", action="append", help="only this instrument; may be repeated")
     export.add_argument("--start", help="from this UTC time on, like 2026-11-20T14:30:00")
     export.add_argument("--end", help="before this UTC time")
-    export.add_argument("--input-format", help="itch, quotes, bbo28 or miax-tom, if a capture does not show it")
+    export.add_argument("--input-format", help="itch, quotes, bbo28, miax-tom, iex-tops, iex-deep or iex-deep-plus, if a capture does not show it")
     export.add_argument("--date", help="date at the exchange, like 2026-11-20")
     export.add_argument("--partition-by", action="append", help="parquet: folders by this column; may be repeated")
-    export.add_argument("--prices", choices=("float64", "int64"), default="float64", help="default: %(default)s")
+    export.add_argument("--prices", choices=("float64", "nanos"), default="float64", help="default: %(default)s")
     options = parser.parse_args(arguments)
     try:
         with warnings.catch_warnings():
@@ -49,6 +51,8 @@ def _export(options: argparse.Namespace) -> int:
         date=options.date,
         prices=options.prices,
     )
+    if source._kind == "itch" and source.report.date is None:
+        print(f"millpond: {options.path}: {NO_DATE}; say the day with --date", file=sys.stderr)
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     names = options.table or ("quotes", "trades", "statuses")
@@ -65,7 +69,8 @@ def _export(options: argparse.Namespace) -> int:
     for name, place in places.items():
         table = getattr(source, name)
         if options.format == "npy":
-            np.save(place, table.to_numpy())
+            with whole(place) as part, open(part, "wb") as file:
+                np.save(file, table.to_numpy())
         else:
             table.to_parquet(place, partition_by=options.partition_by)
         code |= _report(source, place)
@@ -79,7 +84,7 @@ def _name_unknown(source: Scan) -> None:
 
 
 def _report(source: Scan, *places: Path) -> int:
-    """Prints the report of the newest reading, from which these files were made; returns 1 if it has errors."""
+    """Prints the report of the reading that wrote the files. Returns 1 if it has errors."""
     report = source.report
     for place in places:
         print(f"{place}: {report.error_count} errors, {report.counts.get('lost', 0)} lost")
@@ -88,5 +93,11 @@ def _report(source: Scan, *places: Path) -> int:
     return 0 if report.ok else 1
 
 
+def _end(number: int, _: object) -> None:
+    """Ends the process like Ctrl-C, so that incomplete files are removed."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
     sys.exit(main())

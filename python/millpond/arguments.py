@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Iterable
 
-_MOST_SECONDS = 2**32  # of a wait: 136 years
+_MAX_SECONDS = 2**32  # of a wait: 136 years
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
@@ -31,7 +31,7 @@ def checked_text(name: str, text: object) -> str:
 
 
 def checked_list(name: str, values: Iterable[object], of: str) -> list[object]:
-    """Raises TypeError for a string, whose characters are rarely meant, and for what is no list."""
+    """Raises TypeError for anything but a list; also for a string, whose characters are rarely meant."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name}: found the string {values!r}, must be a list of {of}")
     try:
@@ -63,6 +63,18 @@ def checked_int(name: str, value: int, least: int, most: int) -> int:
     return number
 
 
+FULL_DEPTH = 2**32 - 1
+"""The extension's number for the depth "full"."""
+
+
+def checked_depth(depth: int | str, least: int, most: int) -> int:
+    if isinstance(depth, str):
+        if depth != "full":
+            raise ValueError(f'depth: found {depth!r}, must be {least} to {most} or "full"')
+        return FULL_DEPTH
+    return checked_int("depth", depth, least, most)
+
+
 def checked_rows(max_rows: int) -> int:
     return checked_int("max_rows", max_rows, 1, 2**32)
 
@@ -74,4 +86,4 @@ def nanos(name: str, seconds: float) -> int:
         raise TypeError(f"{name}: found {seconds!r}, must be a number of seconds") from None
     if not valid:
         raise ValueError(f"{name}: found {seconds}, must be at least 0")
-    return int(min(seconds, _MOST_SECONDS) * 1e9)
+    return int(min(seconds, _MAX_SECONDS) * 1e9)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """One read. Its batch stays until someone asks for it."""
+    """One read. Keeps its batch until `batch` is called."""
 
     def __init__(self, read: Callable[[], Batch]) -> None:
         self.process = os.getpid()
@@ -31,15 +31,15 @@ class Reading:
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Reads, unless another call does."""
+        """Reads, unless another call is reading."""
         if not self._claimed.acquire(blocking=False):
             return
-        read, self._read = self._read, None  # the reader holds this reading
-        _running.add(self)  # then the flag: either the exit sees this reading, or this reading sees the exit
+        read, self._read = self._read, None  # the read method holds a reference to this object
+        _running.add(self)  # before the flag: then either the exit sees this reading, or this reading sees the exit
         try:
             if read is not None and not _exiting.is_set():
                 self._batch = read()
-        except BaseException as error:  # for batch()
+        except BaseException as error:  # raised again by batch()
             self._error = error
         del read
         self.ended.set()
@@ -48,7 +48,7 @@ class Reading:
             self.on_end()
 
     def batch(self) -> Batch:
-        """To be called once, after the end. Raises what the read has raised."""
+        """Returns the batch; call it once, after the read has ended. Raises the exception of the read."""
         error, self._error = self._error, None
         if error is not None:
             try:
@@ -67,13 +67,13 @@ class Background:
     """A daemon thread for readings. It starts with the first one and ends with this object."""
 
     def __init__(self) -> None:
-        self._process = 0  # that has the thread
+        self._process = 0  # id of the process that has the thread
         self._readings: SimpleQueue[Reading | None] = SimpleQueue()
 
     def run(self, reading: Reading) -> None:
         """May be called again for the same reading."""
         if self._process not in (0, os.getpid()):
-            self._readings = SimpleQueue()  # a forked process has no thread
+            self._readings = SimpleQueue()  # a forked process does not have the thread
         self._readings.put(reading)
         if self._process != os.getpid():
             threading.Thread(target=_work, args=(self._readings,), name="millpond", daemon=True).start()
@@ -87,12 +87,12 @@ def _work(readings: SimpleQueue[Reading | None]) -> None:
     while (reading := readings.get()) is not None:
         reading.run()
         del reading
-    readings.put(None)  # for a second thread, which an interrupted start leaves
+    readings.put(None)  # for a second thread, which an interrupted start may leave
 
 
 @atexit.register
 def _wait_for_readings() -> None:
-    """No thread may come back from C++ to an interpreter that is gone."""
+    """At exit no thread may return from C++ to the interpreter."""
     _exiting.set()
     for reading in list(_running):
         while not reading.ended.is_set():

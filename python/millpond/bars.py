@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arguments import checked_text
+from .batch import PRICE_SCALE
 from .tables import mask_of
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ DTYPE = np.dtype(
     [
         ("ts", "<M8[ns]"),
         ("instrument_id", "<u4"),
-        ("count", "<u8"),
+        ("count", "<i8"),
         ("open", "<f8"),
         ("high", "<f8"),
         ("low", "<f8"),
         ("close", "<f8"),
-        ("volume", "<u8"),
+        ("volume", "<i8"),
         ("vwap", "<f8"),
     ]
 )
@@ -49,11 +50,12 @@ def bars(scan: Readable, interval: str) -> npt.NDArray[Any]:
     Memory: that of the trades.
     """
     step = interval_ns(interval)
+    price = "price_nanos" if scan.prices == "nanos" else "price"
     trades: list[Rows] = []
     broken: list[Rows] = []
     for batch in scan._read(1 << 20, mask_of("trades", "breaks")):
         if len(batch.trades):
-            trades.append(batch.trades[["ts_event", "ts_recv", "instrument_id", "price", "size", "trade_id"]])
+            trades.append(batch.trades[["ts_event", "ts_recv", "instrument_id", price, "size", "trade_id"]])
         if len(batch.breaks):
             broken.append(batch.breaks[["instrument_id", "trade_id"]])
     if not trades:
@@ -72,7 +74,7 @@ def bars(scan: Readable, interval: str) -> npt.NDArray[Any]:
     ids = rows["instrument_id"]
     first = np.flatnonzero(np.r_[True, (begins[1:] != begins[:-1]) | (ids[1:] != ids[:-1])])
     last = np.r_[first[1:], len(rows)] - 1
-    prices = rows["price"].astype(np.float64) / (10_000 if scan.prices == "int64" else 1)
+    prices = rows[price].astype(np.float64) / (PRICE_SCALE if price == "price_nanos" else 1)
     sizes = rows["size"]
     result = np.empty(len(first), DTYPE)
     result["ts"] = begins[first].astype("M8[ns]")

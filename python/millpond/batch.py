@@ -19,8 +19,8 @@ UNDEF_PRICE = 2**63 - 1
 """An integer price that does not exist, such as that of a side without a quote. A float price is NaN then."""
 NO_INSTRUMENT = 2**32 - 1
 """`instrument_id` of a row that concerns every instrument of its channel."""
-PRICE_SCALE = 10_000
-"""Integer prices are in 1/10000 of the currency's unit."""
+PRICE_SCALE = 1_000_000_000
+"""Prices of `*_nanos` columns are in 1/1,000,000,000 of the currency's unit."""
 
 
 class Flag(IntFlag):
@@ -32,8 +32,18 @@ class Flag(IntFlag):
     """The instrument does not trade at the moment."""
     NOT_FIRM = 4
     """The venue does not guarantee a trade at these prices."""
+    HIDDEN = 8
+    """A trade of an order that was not displayed."""
+    CROSS = 16
+    """A trade of an auction."""
+    SNAPSHOT = 32
+    """The row is part of a snapshot of the whole book."""
+    NOT_PRINTABLE = 64
+    """A trade that the volume includes as part of another one."""
     LAST = 128
-    """Of `orders`: the last row of its message."""
+    """The row is the last one of its group, after which books are consistent. Only with orders or levels."""
+    PRIORITY_LOST = 256
+    """The change moved the order behind all others at its price."""
 
 
 class TradingState(IntEnum):
@@ -71,6 +81,71 @@ class ClearReason(IntEnum):
     SENDER_REQUEST = 3
 
 
+class Side(IntEnum):
+    """Values of `side` in `orders`, `levels` and `imbalances`."""
+
+    NONE = 0
+    BID = 1
+    ASK = 2
+
+
+class OrderAction(IntEnum):
+    """Values of `orders["action"]`."""
+
+    ADD = 1
+    MODIFY = 2
+    CANCEL = 3
+    EXECUTE = 4
+    REMOVE = 5
+    CLEAR = 6
+
+
+class AuctionKind(IntEnum):
+    """Values of `imbalances["auction_type"]`."""
+
+    OPENING = 1
+    CLOSING = 2
+    RESUMPTION = 3
+    """After a halt or pause, and the first one of a new issue."""
+    EXTENDED = 4
+
+
+class ImbalanceState(IntEnum):
+    """Values of `imbalances["state"]`."""
+
+    INDICATIVE = 1
+    INSUFFICIENT = 2
+    """Too few orders for an indication: the sizes are no information."""
+    PAUSED = 3
+
+
+class BandKind(IntEnum):
+    """Values of `bands["band"]`."""
+
+    COLLAR = 1
+    SHORT_SALE = 2
+
+
+class ShortSale(IntEnum):
+    """Values of `bands["short_sale"]`."""
+
+    ALLOWED = 0
+    RESTRICTED_NOW = 1
+    RESTRICTED_EARLIER = 2
+
+
+class InstrumentClass(IntEnum):
+    """Values of `definitions["instrument_class"]`."""
+
+    UNKNOWN = 0
+    STOCK = 1
+    FUND = 2
+    BOND = 3
+    RIGHT = 4
+    WARRANT = 5
+    UNIT = 6
+
+
 class LostReason(IntEnum):
     """Values of `lost["reason"]`."""
 
@@ -80,18 +155,22 @@ class LostReason(IntEnum):
 
 
 def dtypes(prices: str = "float64") -> dict[str, np.dtype[Any]]:
-    """The dtype of each table. prices: "float64" in whole units, or "int64" in 1/10000."""
-    return dict(_DTYPES[is_mantissa(prices)])
+    """The dtype of each table. prices: "float64" in whole units, or "nanos": integers in 1/1,000,000,000, in columns whose
+    names end with `_nanos`.
+    """
+    return dict(_DTYPES[is_nanos(prices)])
 
 
-def is_mantissa(prices: str) -> bool:
-    if prices not in ("float64", "int64"):
-        raise ValueError(f'prices: found {prices!r}, must be "float64" or "int64"')
-    return prices == "int64"
+def is_nanos(prices: str) -> bool:
+    if prices == "int64":
+        raise ValueError('prices: "int64" was 1/10000; use "nanos", whose columns are in 1/1,000,000,000')
+    if prices not in ("float64", "nanos"):
+        raise ValueError(f'prices: found {prices!r}, must be "float64" or "nanos"')
+    return prices == "nanos"
 
 
-def _describe(mantissa: bool) -> dict[str, np.dtype[Any]]:
-    return {name: np.dtype(described) for name, described in _core.describe_tables(mantissa)}
+def _describe(nanos: bool) -> dict[str, np.dtype[Any]]:
+    return {name: np.dtype(described) for name, described in _core.describe_tables(nanos)}
 
 
 _DTYPES = {False: _describe(False), True: _describe(True)}
@@ -115,6 +194,16 @@ class Batch:
     """Losses of the feed: quotes of the channel are incomplete until newer ones replace them."""
     clears: Rows = field(default_factory=lambda: _empty("clears"))
     """Instruments or channels whose quotes were voided."""
+    orders: Rows = field(default_factory=lambda: _empty("orders"))
+    """Changes of orders of the book, from feeds that publish them."""
+    levels: Rows = field(default_factory=lambda: _empty("levels"))
+    """Totals of price levels of the book, from feeds that publish them."""
+    imbalances: Rows = field(default_factory=lambda: _empty("imbalances"))
+    """What auctions would trade, and what they would leave over."""
+    bands: Rows = field(default_factory=lambda: _empty("bands"))
+    """Price collars of auctions, and short sale restrictions."""
+    definitions: Rows = field(default_factory=lambda: _empty("definitions"))
+    """Directory entries of instruments."""
     lost: Rows = field(default_factory=lambda: _empty("lost"))
     """Ranges of numbers that this reader missed."""
     missed: int = 0
@@ -124,16 +213,20 @@ class Batch:
 
     @property
     def writer_alive(self) -> bool:
-        """Whether new rows can be expected. If not, the last rows may be stale."""
+        """True if new rows can be expected. Otherwise the last rows may be stale."""
         return self.writer == "alive"
 
     def __len__(self) -> int:
-        return sum(len(getattr(self, table)) for table in _TABLES)
+        return sum(map(len, self.tables()))
+
+    def tables(self) -> list[Rows]:
+        """All tables, in the order of the fields."""
+        return [getattr(self, table) for table in _TABLES]
 
 
-def batch_of(arrays: Sequence[npt.NDArray[np.uint8]], mantissa: bool, missed: int = 0, writer: str = "alive") -> Batch:
-    """A batch that views the bytes of the extension."""
-    dtypes = _DTYPES[mantissa]
+def batch_of(arrays: Sequence[npt.NDArray[np.uint8]], nanos: bool, missed: int = 0, writer: str = "alive") -> Batch:
+    """Makes a batch of arrays that view the bytes of the extension."""
+    dtypes = _DTYPES[nanos]
     tables = {table: rows_of(array, dtypes[table]) for table, array in zip(_TABLES, arrays, strict=True)}
     return Batch(**tables, missed=missed, writer=writer)
 

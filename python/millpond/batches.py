@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SLICE = 0.1  # seconds of waiting in a thread, which a cancelled task leaves behind
 
 Read = Callable[["float | None"], Batch]
-"""Takes a timeout in seconds."""
+"""Accepts a timeout in seconds."""
 
 
 class Batches:
@@ -49,7 +49,7 @@ class Reads:
 
     def __init__(self) -> None:
         self._background = Background()
-        self._newest: Reading | None = None  # its batch is not taken yet
+        self._newest: Reading | None = None  # its batch was not returned yet
         self._awaited = False
         self._writer = "alive"
 
@@ -71,7 +71,7 @@ class Reads:
             while True:
                 left = _SLICE if until is None else max(0.0, until - time.monotonic())
                 batch = await self._read_in_thread(read, min(left, _SLICE))
-                died = batch.writer == "dead" and self._writer != "dead"  # ends a wait once
+                died = batch.writer == "dead" and self._writer != "dead"  # the death of the writer ends one wait only
                 self._writer = batch.writer
                 if len(batch) or batch.missed or died or (until is not None and time.monotonic() >= until):
                     return batch
@@ -79,11 +79,11 @@ class Reads:
             self._awaited = False
 
     def settle(self) -> None:
-        """Waits for the read that a cancelled task has left in the thread."""
+        """Waits for the read that a cancelled task has left in the background thread."""
         if self._newest is not None and self._newest.process != os.getpid():
-            self._newest = None  # its thread is in the parent process
+            self._newest = None  # the thread is in the parent process
         if self._newest is not None and not self._awaited:
-            self._background.run(self._newest)  # an interrupt may have been faster
+            self._background.run(self._newest)  # an interrupt may have prevented the start
             self._newest.ended.wait()
 
     def _refuse_second(self) -> None:
@@ -91,7 +91,7 @@ class Reads:
             raise RuntimeError("another task waits for this batch; open one reader for each task")
 
     async def _read_in_thread(self, read: Read, seconds: float) -> Batch:
-        import asyncio  # takes as long as all else
+        import asyncio  # imported here, because it takes as long as all other imports
 
         if self._newest is None or self._newest.process != os.getpid():
             self._newest = Reading(lambda: read(seconds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import select
@@ -11,27 +12,31 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from . import web_socket
-from .arguments import checked_rows, checked_symbols, checked_text, nanos
-from .batch import Batch, Rows, is_mantissa
+from .arguments import checked_depth, checked_rows, checked_symbols, checked_text, nanos
+from .batch import Batch, Rows, is_nanos
 from .batches import Batches, Reads
 from .errors import Disconnected
 from .lines import BadLine, LineReader
-from .names import Names, NameTable
+from .names import Names, NameTable, note_origin
 
 _CHUNK = 1 << 18
-_LONGEST_LINE = 1 << 20
-_LONGEST_WAIT = 86_400.0  # seconds: poll takes no more than 24 days
+_MAX_LINE = 1 << 20
+_MAX_WAIT = 86_400.0  # seconds: poll() accepts at most 24 days
 _PORTS = {"tcp": 9100, "ws": 9465, "wss": 9465}
 
 
+_numbers = itertools.count(1)
+
+
 class Connection:
-    """What `connect` returns. Yields the same batches as Ring; the first ones contain the board.
+    """A connection to a gateway, made by `connect`. Yields the same batches as Ring; the first ones contain the board.
 
     JSON lines do not contain the channel and wire sequence number of a quote: `channel` is 65535 and `sequence` is 0.
-    `number` is the event's number in the ring. One thread at a time, in the process that has connected.
+    `number` is the event's number in the ring. A loss of the gateway itself is a batch of its own. One thread at a time, in the process that has connected.
     """
 
     def __init__(self, url: str, connection: socket.socket, reader: LineReader, web: bool, rest: bytes) -> None:
@@ -44,13 +49,13 @@ class Connection:
         self._lines: deque[bytes] = deque()
         self._part = b""
         self._ended = ""
-        self._names = NameTable(lambda first: reader.names[first:])
+        self._names = NameTable(lambda first: reader.names[first:], (f"connection {next(_numbers)} to {url!r}",))
         self._reads = Reads()
         self._opened_by = os.getpid()
         self._reading: dict[str, int] = {}  # "thread": the one that reads
         connection.setblocking(False)
         if rest:
-            self._take(rest)
+            self._add(rest)
 
     def __repr__(self) -> str:
         return f"connect({self.url!r})"
@@ -88,14 +93,16 @@ class Connection:
         return self.batches()
 
     def _read_alone(self, max_rows: int, timeout: float | None) -> Batch:
-        """Refuses what would share the lines with another reader: each would get a part of them."""
+        """Raises RuntimeError if another thread reads: each would get only some of the lines."""
         if os.getpid() != self._opened_by:
             raise Disconnected(f"{self.url}: opened by the parent process; connect in this one")
         me = threading.get_ident()
         if self._reading.setdefault("thread", me) != me:
             raise RuntimeError("in use by another thread; open one for each thread")
         try:
-            return self._read(max_rows, timeout)
+            batch = self._read(max_rows, timeout)
+            note_origin(self._names.origin, *filter(len, batch.tables()))
+            return batch
         finally:
             self._reading.clear()
 
@@ -103,22 +110,22 @@ class Connection:
         until = None if timeout is None else time.monotonic() + timeout
         received = False
         while True:
-            while self._lines and self._reader.count < max_rows:
+            while self._lines and self._reader.count < max_rows and not self._reader.ended:
                 try:
                     self._reader.add(self._lines.popleft())
                 except BadLine:
                     self.bad_lines += 1
             if self._reader.goodbye:
                 self._ended = self._reader.goodbye
-            if self._reader.count >= max_rows or self._ended:
+            if self._reader.count >= max_rows or self._reader.ended or self._ended:
                 break
             if received and until is not None and time.monotonic() >= until:
-                break  # what arrives all the time may bring no rows
+                break  # lines without rows may arrive all the time
             left = 0.0 if self._reader.count else None if until is None else max(0.0, until - time.monotonic())
             received = self._receive(left)
             if not received:
                 break
-        batch = self._reader.take()
+        batch = self._reader.finish()
         if self._ended:
             if len(batch) == 0 and batch.missed == 0 and not self._lines:
                 raise Disconnected(f"{self.url}: {self._ended}")
@@ -126,7 +133,7 @@ class Connection:
         return batch
 
     def _receive(self, timeout: float | None) -> bool:
-        """False if nothing arrived in time."""
+        """Receives lines. Returns False if nothing arrived in time."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
@@ -135,7 +142,7 @@ class Connection:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 poller = select.poll()
                 poller.register(self._socket, select.POLLIN)
-                longest = None if left is None else min(left, _LONGEST_WAIT)
+                longest = None if left is None else min(left, _MAX_WAIT)
                 if not poller.poll(None if longest is None else longest * 1000) and left == longest:
                     return False
                 if left == 0.0:
@@ -147,10 +154,10 @@ class Connection:
             if not data:
                 self._ended = "the connection ended"
                 return True
-            self._take(data)
+            self._add(data)
             return True
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         if self._frames is not None:
             try:
                 data = self._frames.add(data)
@@ -162,27 +169,27 @@ class Connection:
                 try:
                     self._socket.sendall(answer)
                 except OSError:
-                    break  # the next receive says why
+                    break  # the next receive gives the reason
             self._frames.answers.clear()
         *lines, self._part = (self._part + data).split(b"\n")
         self._lines.extend(line for line in lines if line)
-        if len(self._part) > _LONGEST_LINE:
-            self._ended = f"a line of more than {_LONGEST_LINE} bytes"
+        if len(self._part) > _MAX_LINE:
+            self._ended = f"a line of more than {_MAX_LINE} bytes"
 
 
 def _place_of(url: str) -> tuple[SplitResult, str, int]:
-    """The address with its host and port."""
+    """Splits the address into its host and port."""
     try:
         place = urlsplit(checked_text("url", url))
         if place.scheme in _PORTS and place.hostname:
             return place, place.hostname, place.port or _PORTS[place.scheme]
-    except ValueError:  # of a port or an IPv6 address
+    except ValueError:  # the port or the IPv6 address is malformed
         pass
     raise ValueError(f"url: found {url!r}, must be tcp://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
 
 
 def _keep_alive(connection: socket.socket) -> None:
-    """A gateway whose machine has vanished ends the connection after half a minute, as at the gateway's side."""
+    """Sets keep-alive probes: a gateway whose machine has vanished is noticed after half a minute."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
@@ -198,16 +205,20 @@ def connect(
     conflate: bool = False,
     prices: str = "float64",
     timeout: float | None = 10.0,
+    depth: int | Literal["full"] = 0,
+    orders: bool = False,
 ) -> Connection:
     """Connects to a gateway's tcp or web sink: "tcp://host:9100", "ws://host:9465" or "wss://host:9465".
 
     token: the token that the sink requires. tls: True verifies the gateway's certificate with the system's
     authorities; a context is used as given. conflate: if this reader is too slow, newer quotes replace older ones
     instead of being missed.
+    depth: levels of a side whose changes are in `levels`, as an int up to 50 or "full". orders: changes of orders are
+    in `orders`. Both need conflate=False, and a gateway whose feed sends them.
     timeout: seconds for connecting, including the handshakes of TLS and the WebSocket; None: the system's limit. Other
     arguments as in Ring. Raises OSError or Disconnected.
     """
-    is_mantissa(prices)
+    is_nanos(prices)
     place, host, port = _place_of(url)
     wanted = checked_symbols(symbols)
     if token is not None and not checked_text("token", token).isprintable():
@@ -216,7 +227,13 @@ def connect(
         raise TypeError(f"tls: found {tls!r}, must be a bool or an ssl.SSLContext")
     if timeout is not None and nanos("timeout", timeout) == 0:
         raise ValueError(f"timeout: found {timeout}, must be more than 0")
-    wait = None if timeout is None else min(timeout, _LONGEST_WAIT)
+    levels = checked_depth(depth, 0, 50)
+    if conflate and (levels or orders):
+        raise ValueError("depth, orders: need conflate=False")
+    books: dict[str, object] = {"depth": depth} if levels else {}
+    if orders:
+        books["orders"] = True
+    wait = None if timeout is None else min(timeout, _MAX_WAIT)
     until = None if wait is None else time.monotonic() + wait
     connection = socket.create_connection((host, port), wait)
     try:
@@ -232,10 +249,12 @@ def connect(
             requests.append({"token": token})
         requests.append({"mode": "conflate" if conflate else "every"})
         if wanted is not None:
-            # A request holds 4,096 bytes; the first one ends "everything".
-            requests.extend({"subscribe": wanted[at : at + 64]} for at in range(0, len(wanted), 64))
+            # A request has at most 4,096 bytes; the first one replaces the subscription to everything.
+            requests.extend({"subscribe": wanted[at : at + 64], **books} for at in range(0, len(wanted), 64))
             if not wanted:
                 requests.append({"unsubscribe": ["*"]})
+        elif books:
+            requests.append({"subscribe": ["*"], **books})
         lines = [json.dumps(request).encode() for request in requests]
         web_socket.limit(connection, until)
         if web:

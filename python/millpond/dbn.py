@@ -10,14 +10,16 @@ import struct
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from .arguments import checked_path, checked_text
-from .batch import UNDEF_PRICE, Flag, Rows, dtypes, is_mantissa
+from .batch import PRICE_SCALE, UNDEF_PRICE, Flag, Rows, dtypes, is_nanos
 from .errors import DamagedFile, MillpondWarning
+from .itch import itch_dtype
 from .whole_file import whole
 
 if TYPE_CHECKING:
@@ -26,10 +28,10 @@ if TYPE_CHECKING:
 _UNDEF_TIME = 2**64 - 1
 _NO_TIME = np.iinfo(np.int64).min
 _NAME = 71  # bytes of a symbol
-_SCALE = 100_000  # their prices are in 1e-9, ours in 1e-4
 _F_LAST, _F_BAD_TS_RECV, _F_MAYBE_BAD_BOOK = 128, 8, 4
 _SCHEMAS = {"orders": 0, "quotes": 1, "trades": 4}  # mbo, mbp-1, trades
 _RTYPES = {"orders": 160, "quotes": 1, "trades": 0}
+_TABLES = {rtype: table for table, rtype in _RTYPES.items()}
 _HEADER = [("length", "u1"), ("rtype", "u1"), ("publisher_id", "<u2"), ("instrument_id", "<u4"), ("ts_event", "<u8")]
 _TRADE = [
     *_HEADER, ("price", "<i8"), ("size", "<u4"), ("action", "S1"), ("side", "S1"), ("flags", "u1"), ("depth", "u1"),
@@ -50,7 +52,7 @@ _SIZES = {
     193: {80}, 194: {80}, 195: {80}, 196: {80}, 197: {80},
 }  # fmt: skip
 """Bytes of the records of each type, in all versions of the format, without the time of sending."""
-_TS_OUT = 8  # bytes of that time, which is behind each record if the metadata say so
+_TS_OUT = 8  # bytes of that time, which follows each record if the metadata say so
 _TS_OUT_AT = {1: 52, 2: 44, 3: 44}  # their byte that says so, by version
 _AHEAD = 8 << 10  # bytes: more than three records have
 _WINDOW = 64 << 10
@@ -67,11 +69,11 @@ def write(scan: Readable, path: str, table: str, dataset: str) -> None:
         symbols = scan.symbols.tolist()  # of the reading for the extent
         file.write(_metadata(table, dataset, first, last, symbols))
         for rows in getattr(scan, table).batches():
-            file.write(_records(rows, table, scan.prices == "int64").tobytes())
+            file.write(_records(rows, table, scan.prices == "nanos").tobytes())
 
 
 def _extent(scan: Readable, table: str) -> tuple[int, int]:
-    """First and last time. Reads the file in advance, because the metadata with all names precedes the rows."""
+    """Returns the first and the last time. Reads the file in advance: the metadata with all names precede the rows."""
     first, last = 2**63 - 1, 0
     for rows in getattr(scan, table).batches():
         times = _time(rows).astype(np.int64)
@@ -133,16 +135,18 @@ def _undefined(times: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return np.where(np.isnat(times), np.uint64(_UNDEF_TIME), times.astype(np.int64).view(np.uint64))
 
 
-def _price(prices: npt.NDArray[Any], mantissa: bool) -> npt.NDArray[np.int64]:
-    if mantissa:
-        none = prices == UNDEF_PRICE
-        exact = np.where(none, 0, prices)
-    else:
-        none = np.isnan(prices)
-        exact = np.rint(np.where(none, 0, prices) * 10_000).astype(np.int64)
-    if len(exact) and int(np.abs(exact).max()) > (2**63 - 2) // _SCALE:
+def _price(rows: Rows, column: str, nanos: bool) -> npt.NDArray[np.int64]:
+    if nanos:
+        return rows[column + "_nanos"]
+    prices = rows[column]
+    none = np.isnan(prices)
+    prices = np.where(none, 0, prices)
+    if len(prices) and np.abs(prices).max() >= 2**63 / PRICE_SCALE:
         raise ValueError("a price is larger than the format can hold")
-    return np.where(none, UNDEF_PRICE, exact * _SCALE)
+    # A large float64 stands for several prices: the one with four decimals is meant if it is among them.
+    coarse = np.rint(prices * 10_000) * (PRICE_SCALE // 10_000)
+    exact = np.where(coarse / PRICE_SCALE == prices, coarse, np.rint(prices * PRICE_SCALE)).astype(np.int64)
+    return np.where(none, UNDEF_PRICE, exact)
 
 
 def _small(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
@@ -151,7 +155,7 @@ def _small(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     return values.astype(np.uint32)
 
 
-def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
+def _records(rows: Rows, table: str, nanos: bool) -> npt.NDArray[Any]:
     out = np.zeros(len(rows), _DTYPES[table])
     out["length"], out["rtype"] = out.dtype.itemsize // 4, _RTYPES[table]
     out["publisher_id"] = rows["channel"]
@@ -169,52 +173,53 @@ def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
         for column in ("order_id", "action", "side"):
             out[column] = rows[column]
         out["channel_id"] = rows["channel"]
-        out["price"], out["size"] = _price(rows["price"], mantissa), _small("size", rows["size"])
+        out["price"], out["size"] = _price(rows, "price", nanos), _small("size", rows["size"])
         return out
     if table == "trades":
-        out["action"], out["price"] = b"T", _price(rows["price"], mantissa)
+        out["action"], out["price"] = b"T", _price(rows, "price", nanos)
         out["size"] = _small("size", rows["size"])
         return out
     out["action"], out["price"] = b"M", UNDEF_PRICE
     for side in ("bid", "ask"):
-        out[f"{side}_px_00"] = _price(rows[f"{side}_px_00"], mantissa)
+        out[f"{side}_px_00"] = _price(rows, f"{side}_px_00", nanos)
         out[f"{side}_sz_00"] = _small(f"{side}_sz_00", rows[f"{side}_sz_00"])
     return out
 
 
 def from_dbn(path: str | os.PathLike[str], *, prices: str = "float64") -> Iterator[tuple[str, Rows]]:
-    """Tables of an uncompressed DBN file of version 1 to 3, as ("quotes" or "trades", rows) in the file's order.
+    """Tables of a DBN file of version 1 to 3, also as .zst or .gz, as (table, rows) in the file's order.
 
-    mbp-1 records are quotes, and trades too if their action is a trade; trades records are trades. Other records are
-    skipped. `instrument_id` is that of the file. Prices finer than 1/10000 are rounded. After a damaged record the
-    next rows are those where three records follow each other, and a MillpondWarning comes at the end. The format has no
-    checksums: wrong values in a record are not noticed. Raises DamagedFile for other or truncated files.
+    mbp-1 records are "quotes", and "trades" too if their action is a trade; trades records are "trades", and mbo
+    records "orders". Other records are skipped. `instrument_id` is that of the file. After a damaged record the next rows are those where three records follow each other, and a MillpondWarning
+    comes at the end. The format has no checksums: wrong values in a record are not noticed. Raises DamagedFile for
+    other or truncated files.
     """
     name = checked_path(path)
-    is_mantissa(prices)
+    is_nanos(prices)
     damage = _Damage()
     good = False
-    with open(name, "rb") as file:
-        head = file.read(8)
-        if len(head) < 8 or head[:3] != b"DBN" or not 1 <= head[3] <= 3:
-            raise DamagedFile(f"'{name}': not a DBN file of version 1 to 3; it begins with {head!r}")
-        length = int.from_bytes(head[4:], "little")
-        metadata = file.read(length)
-        if len(metadata) < length:
-            raise DamagedFile(f"'{name}': the file ends within its metadata of {length} bytes")
-        more = _TS_OUT if any(metadata[_TS_OUT_AT[head[3]] :][:1]) else 0
-        for rtype, size, data in _runs(file, name, 8 + length, more, damage):
-            good = True
-            table = {1: "quotes", 0: "trades"}.get(rtype)
-            if table is None:
-                continue
-            rows = np.frombuffer(data, np.uint8).reshape(-1, size)[:, : _DTYPES[table].itemsize]
-            found = np.ascontiguousarray(rows).view(_DTYPES[table])[:, 0]
-            yield table, _from(found, table, prices)
-            if table == "quotes":
-                traded = found[found["action"] == b"T"]
-                if len(traded):
-                    yield "trades", _from(traded, "trades", prices)
+    pieces = _pieces(name)
+    data = _at_least(8, b"", pieces)
+    if len(data) < 8 or data[:3] != b"DBN" or not 1 <= data[3] <= 3:
+        raise DamagedFile(f"'{name}': not a DBN file of version 1 to 3; it begins with {data[:8]!r}")
+    version, length = data[3], int.from_bytes(data[4:8], "little")
+    data = _at_least(8 + length, data, pieces)
+    if len(data) < 8 + length:
+        raise DamagedFile(f"'{name}': the file ends within its metadata of {length} bytes")
+    metadata = data[8 : 8 + length]
+    more = _TS_OUT if any(metadata[_TS_OUT_AT[version] :][:1]) else 0
+    for rtype, size, run in _runs(data[8 + length :], pieces, name, 8 + length, more, damage):
+        good = True
+        table = _TABLES.get(rtype)
+        if table is None:
+            continue
+        rows = np.frombuffer(run, np.uint8).reshape(-1, size)[:, : _DTYPES[table].itemsize]
+        found = np.ascontiguousarray(rows).view(_DTYPES[table])[:, 0]
+        yield table, _from(found, table, prices)
+        if table == "quotes":
+            traded = found[found["action"] == b"T"]
+            if len(traded):
+                yield "trades", _from(traded, "trades", prices)
     if damage.count and not good:
         raise DamagedFile(damage.first)
     if damage.count:
@@ -231,11 +236,34 @@ class _Damage:
         self.first = self.first or text
 
 
-def _runs(file: BinaryIO, name: str, offset: int, more: int, damage: _Damage) -> Iterator[tuple[int, int, bytes]]:
-    """Runs of records of one type and size: both, and their bytes. more: bytes that each record has more."""
-    rest, ended, lost = b"", False, False
+def _pieces(name: str) -> Iterator[bytes]:
+    """The file's contents, decompressed."""
+    try:
+        contents = _core.FileContents(name)
+        while piece := contents.next():
+            yield piece
+    except _core.FileFormatError as error:
+        raise DamagedFile(str(error)) from None
+
+
+def _at_least(count: int, data: bytes, pieces: Iterator[bytes]) -> bytes:
+    """Appends following bytes until there are `count`, or until the file ends."""
+    parts, size = [data], len(data)
+    while size < count and (piece := next(pieces, b"")):
+        parts.append(piece)
+        size += len(piece)
+    return b"".join(parts)
+
+
+def _runs(
+    rest: bytes, pieces: Iterator[bytes], name: str, offset: int, more: int, damage: _Damage
+) -> Iterator[tuple[int, int, bytes]]:
+    """Yields runs of records of one type and size: type, size and bytes. rest: the first bytes. more: extra bytes of
+    each record.
+    """
+    ended, lost = False, False
     while not ended:
-        chunk = file.read(4 << 20)
+        chunk = next(pieces, b"")
         ended = not chunk
         data = rest + chunk
         at = 0
@@ -265,7 +293,7 @@ def _runs(file: BinaryIO, name: str, offset: int, more: int, damage: _Damage) ->
 def _problem(data: bytes, at: int, more: int) -> str:
     size = data[at] * 4
     if size < 16:
-        return f"a record of {size} bytes, the least is 16"
+        return f"a record of {size} bytes, the minimum is 16"
     if at + 1 == len(data):
         return ""  # the file ends here
     sizes = _SIZES.get(data[at + 1])
@@ -278,14 +306,16 @@ def _problem(data: bytes, at: int, more: int) -> str:
 
 
 def _right_size(data: bytes, at: int, more: int) -> int:
-    """The size of the record if only its length or its type is wrong, or 0."""
+    """Returns the size of the record if only its length or its type is damaged, else 0."""
     kinds = data[at + 1 : at + 2]  # none where the file ends
     sizes = {data[at] * 4, *(size + more for kind in kinds for size in _SIZES.get(kind, ()))}
     return next((size for size in sorted(sizes) if size >= 16 and _records_follow(data, at + size, more)), 0)
 
 
 def _next_record(data: bytes, at: int, more: int, ended: bool) -> tuple[int, bool]:
-    """Where records follow each other again, and False; or where to go on with more data, and True."""
+    """Finds where records follow each other again after damage. Returns (offset, False), or (offset from which more
+    data is needed, True).
+    """
     last = len(data) - (2 if ended else _AHEAD)
     while at <= last:
         stop = min(at + _WINDOW, last + 1)
@@ -298,7 +328,7 @@ def _next_record(data: bytes, at: int, more: int, ended: bool) -> tuple[int, boo
 
 
 def _records_follow(data: bytes, at: int, more: int) -> bool:
-    """Whether three records follow each other, or as many as there are. The last one may be cut off."""
+    """True if three records follow each other, or all remaining ones. The last one may be cut off."""
     for count in range(3):
         if at == len(data):
             return True
@@ -321,23 +351,27 @@ def _run(data: bytes, at: int, size: int) -> int:
 
 
 def _from(found: npt.NDArray[Any], table: str, prices: str) -> Rows:
-    out = np.zeros(len(found), dtypes(prices)[table])
+    is_order = table == "orders"
+    out = np.zeros(len(found), itch_dtype("", is_nanos(prices)) if is_order else dtypes(prices)[table])
     out["instrument_id"], out["channel"] = found["instrument_id"], found["publisher_id"]
-    out["sequence"] = found["sequence"]
+    out["number" if is_order else "sequence"] = found["sequence"]
     out["flags"] = np.where(found["flags"] & _F_MAYBE_BAD_BOOK, int(Flag.INCOMPLETE), 0)
     for column in ("ts_event", "ts_recv"):
         times = found[column]
         out[column] = np.where(times == _UNDEF_TIME, np.uint64(2**63), times).view("<M8[ns]")
     late = (found["flags"] & _F_BAD_TS_RECV) != 0
     out["ts_recv"][late] = np.datetime64("NaT")
-    names = ("price",) if table == "trades" else ("bid_px_00", "ask_px_00")
+    if is_order:
+        out["flags"] |= found["flags"] & int(Flag.LAST)
+        for column in ("order_id", "action", "side"):
+            out[column] = found[column]
+    names = ("bid_px_00", "ask_px_00") if table == "quotes" else ("price",)
     for column in names:
         nanos = found[column]
-        none = nanos == UNDEF_PRICE
-        if prices == "int64":
-            out[column] = np.where(none, UNDEF_PRICE, np.rint(nanos / _SCALE).astype(np.int64))
+        if prices == "nanos":
+            out[column + "_nanos"] = nanos
         else:
-            out[column] = np.where(none, np.nan, nanos / 1e9)
-    for column in ("size",) if table == "trades" else ("bid_sz_00", "ask_sz_00"):
+            out[column] = np.where(nanos == UNDEF_PRICE, np.nan, nanos / PRICE_SCALE)
+    for column in ("bid_sz_00", "ask_sz_00") if table == "quotes" else ("size",):
         out[column] = found[column]
     return out

@@ -17,6 +17,7 @@ from . import _core
 from .arguments import checked_list, checked_path, checked_text
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
+from .newest import Newest
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +32,7 @@ class FixReport:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """lines, bytes, messages, faulty stretches, masked messages, remarks of the log, and messages not wanted."""
     errors: list[str] = field(default_factory=list[str])
-    """What is no message: file, line, its byte, and reason. The first 100."""
+    """The first 100 lines that are not messages: file, line, byte and reason."""
 
     @property
     def ok(self) -> bool:
@@ -68,19 +69,20 @@ class FixScan:
     def __init__(self, path: str, tags: list[tuple[int, str, bool]], types: list[str], messages: dict[str, str]) -> None:
         self.path = path
         self._tags, self._types, self._messages = tags, types, messages
-        self._log: _core.OpenedFixLog | None = None
+        self._newest: Newest[_core.OpenedFixLog] = Newest()
 
     def __repr__(self) -> str:
         return f"fix.scan({self.path!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies, also in other processes, read the file from its begin."""
-        return {**vars(self), "_log": None}
+        return {**vars(self), "_newest": Newest()}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """One row per message, as a stream of Arrow record batches."""
-        self._log = _core.open_fix_log(self.path, self._tags, self._types, self._messages)
-        return _core.fix_log_stream(self._log, 1 << 16)
+        log = _core.open_fix_log(self.path, self._tags, self._types, self._messages)
+        self._newest.set(log)
+        return _core.fix_log_stream(log, 1 << 16)
 
     def to_arrow(self) -> pyarrow.Table:
         import pyarrow
@@ -118,10 +120,10 @@ class FixScan:
 
     @property
     def report(self) -> FixReport:
-        """Results of the newest reading so far."""
-        if self._log is None:
+        """Results of the newest reading so far: of this thread, or of any if this one has not read."""
+        if (log := self._newest.get()) is None:
             return FixReport()
-        found: Any = self._log.report()
+        found: Any = log.report()
         return FixReport(dict(found["counts"]), list(found["errors"]))
 
     def _warn(self) -> None:

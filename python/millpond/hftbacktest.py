@@ -62,7 +62,7 @@ class _Side:
 
     def __init__(self, name: str, flag: int) -> None:
         self._name, self._flag = name, flag
-        self._price = np.nan  # the level that is there
+        self._price = np.nan  # price of the current level
 
     def events(self, quotes: npt.NDArray[Any], latency_ns: int) -> list[npt.NDArray[Any]]:
         if not len(quotes):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import os
 import urllib.parse
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,22 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import checked_list, checked_text
 from .interrupt import interruptible
-from .whole_file import whole
+from .whole_file import whole, whole_folder
 
 if TYPE_CHECKING:
     from .tables import ArrowTable, Readable
 
 _Item = TypeVar("_Item")
-_MOST_PARTITIONS = 65_536
-_MOST_WAITING = 1 << 18  # rows of partitioned output in memory
-_MOST_OPEN = 64  # files of partitioned output
-_MOST_GROUPS = 64  # row groups of one such file: what Parquet keeps of each until the file is closed
+_MAX_PARTITIONS = 65_536
+_MAX_WAITING = 1 << 18  # rows of partitioned output in memory
+_MAX_OPEN = 64  # files of partitioned output
+_MAX_GROUPS = 64  # row groups of such a file: Parquet keeps metadata of each until the file is closed
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def write_tables(scan: Readable, paths: dict[str, str]) -> None:
-    """Each of these tables to its file, in one reading, in bounded memory. A file is there once it is whole, or not at
-    all.
+    """Writes each table to its file, in one reading, in bounded memory. A file appears only when it is complete.
     """
     pyarrow = _pyarrow()
     with contextlib.ExitStack() as stack:
@@ -52,14 +50,11 @@ def write(table: ArrowTable, path: str, partition_by: str | Iterable[str] | None
     """Writes a file, or a folder of partitions, which appears only when it is complete."""
     pyarrow = _pyarrow()
     columns = _partition_columns(partition_by)
-    for place in (path, path + ".part") if columns else ():
-        if os.path.lexists(place):
-            raise FileExistsError(f"'{place}' exists already; partitions need a new folder")
     reader = pyarrow.RecordBatchReader.from_stream(table)
     unknown = [column for column in columns if column not in reader.schema.names]
     if unknown:
         raise ValueError(f"partition_by: no column {unknown[0]!r}; there are {', '.join(reader.schema.names)}")
-    with whole(path) as part, interruptible():
+    with whole_folder(path) if columns else whole(path) as part, interruptible():
         if columns:
             _write_partitions(reader, Path(part), columns)
         else:
@@ -89,7 +84,7 @@ def _pyarrow() -> Any:
 
 @contextlib.contextmanager
 def _read_ahead(items: Iterator[_Item]) -> Generator[Iterator[_Item], None, None]:
-    """The same items; a thread produces the next one while one is used."""
+    """Yields the same items; a thread produces the next one meanwhile."""
     with ThreadPoolExecutor(1) as thread:
 
         def all_items() -> Iterator[_Item]:
@@ -102,8 +97,8 @@ def _read_ahead(items: Iterator[_Item]) -> Generator[Iterator[_Item], None, None
 
 
 def _writer(path: str | Path, schema: Any) -> Any:
-    """Whole numbers and times are stored by their differences, texts by a dictionary, others as they are: pyarrow would
-    try a dictionary for each column, which costs half of the time and makes files larger.
+    """Stores integers and times by their differences, texts by a dictionary, and others plainly: pyarrow would try a
+    dictionary for each column, which costs half of the time and makes files larger.
     """
     import pyarrow.parquet
 
@@ -119,20 +114,19 @@ def _writer(path: str | Path, schema: Any) -> Any:
 
 
 def _is_long(kind: Any) -> bool:
-    """Times, and integers of 64 bits."""
+    """True for times and integers of 64 bits."""
     import pyarrow
 
     return bool(pyarrow.types.is_timestamp(kind) or (pyarrow.types.is_integer(kind) and kind.bit_width == 64))
 
 
 def _write_partitions(reader: Any, folder: Path, columns: list[str]) -> None:
-    """Rows wait until there are _MOST_WAITING; then the partitions with the most of them get a row group each, until
+    """Rows wait until there are _MAX_WAITING; then the partitions with the most of them get a row group each, until
     half of the rows are written. So row groups are large, and memory does not grow with rows or partitions.
     """
     import numpy as np
     import pyarrow
 
-    folder.mkdir()
     schema = pyarrow.schema([_without_dictionary(field, columns) for field in reader.schema])
     files = _Files(folder, schema, columns)
     waiting = schema.empty_table()
@@ -154,8 +148,8 @@ def _write_partitions(reader: Any, folder: Path, columns: list[str]) -> None:
     try:
         for batch in reader:
             waiting = pyarrow.concat_tables([waiting, pyarrow.table(batch).cast(schema)])
-            if len(waiting) >= _MOST_WAITING:
-                waiting = write_largest(_MOST_WAITING // 2)
+            if len(waiting) >= _MAX_WAITING:
+                waiting = write_largest(_MAX_WAITING // 2)
                 pyarrow.default_memory_pool().release_unused()
         if len(waiting):
             write_largest(len(waiting))
@@ -175,32 +169,33 @@ def _begins(keys: Any) -> Any:
 
 
 class _Files:
-    """The files of partitions, some of which are open. A partition whose file was closed gets a new one."""
+    """The files of partitions, some of which are open. A partition whose file was closed gets a new one.
+
+    The columns of the partitions are also in the files. Folders are not named COLUMN=VALUE: pyarrow would take the
+    types of columns from such names, in which 0005 is a number, and refuse files that have the same columns as text.
+    """
 
     def __init__(self, folder: Path, schema: Any, columns: list[str]) -> None:
-        self._folder, self._columns = folder, columns
-        self._schema = schema
-        for column in columns:
-            self._schema = self._schema.remove(self._schema.get_field_index(column))
+        self._folder, self._schema, self._columns = folder, schema, columns
         self._open: collections.OrderedDict[str, tuple[Any, int]] = collections.OrderedDict()
         self._numbers: dict[str, int] = {}
 
     def write(self, rows: Any) -> None:
         """Rows of one partition, as a row group."""
-        name = "/".join(f"{column}={_text(rows.column(column)[0].as_py())}" for column in self._columns)
+        name = "/".join(f"{column}-{_text(rows.column(column)[0].as_py())}" for column in self._columns)
         file, groups = self._open.pop(name, (None, 0))
         if file is None:
-            if len(self._open) == _MOST_OPEN:
+            if len(self._open) == _MAX_OPEN:
                 self._open.popitem(last=False)[1][0].close()
             number = self._numbers.get(name, 0)
-            if number == 0 and len(self._numbers) == _MOST_PARTITIONS:
-                raise ValueError(f"partition_by: more than {_MOST_PARTITIONS} partitions")
+            if number == 0 and len(self._numbers) == _MAX_PARTITIONS:
+                raise ValueError(f"partition_by: more than {_MAX_PARTITIONS} partitions")
             self._numbers[name] = number + 1
             (self._folder / name).mkdir(parents=True, exist_ok=True)
             place = self._folder / name / f"part-{number}.parquet"
             file = _writer(place, self._schema)
-        file.write_table(rows.drop_columns(self._columns))
-        if groups + 1 == _MOST_GROUPS:
+        file.write_table(rows)
+        if groups + 1 == _MAX_GROUPS:
             file.close()
         else:
             self._open[name] = (file, groups + 1)

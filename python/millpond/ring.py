@@ -10,10 +10,10 @@ import numpy as np
 
 from . import _core
 from .arguments import checked_rows, checked_symbols, checked_text, nanos
-from .batch import Batch, Rows, batch_of, dtypes, is_mantissa, rows_of
+from .batch import Batch, Rows, batch_of, dtypes, is_nanos, rows_of
 from .batches import Batches, Reads
 from .errors import RingClosed, RingError, RingRestarted, RingSuperseded
-from .names import Names, NameTable
+from .names import Names, NameTable, note_origin
 
 class Account(TypedDict):
     """Entries since the reader joined, by outcome: published = delivered + filtered + missed + queued."""
@@ -31,7 +31,7 @@ class Ring:
     """A reader of the ring `name` of a gateway on this machine.
 
     symbols: only these instruments; others never reach Python. Events of a whole channel are always included.
-    prices: "float64" in whole units, or "int64" in 1/10000.
+    prices: "float64" in whole units, or "nanos": integers in 1/1,000,000,000, in columns with the ending `_nanos`.
     silent_after: seconds without a heartbeat after which the writer counts as silent.
     visible_as: name under which `millpond top` lists this reader; not listed if empty.
     own: refuse a ring of another user, except root.
@@ -50,19 +50,19 @@ class Ring:
         own: bool = False,
     ) -> None:
         self.name = name
-        self._mantissa = is_mantissa(prices)
+        self._nanos = is_nanos(prices)
         try:
             self._ring = _core.Ring(
                 checked_text("name", name),
                 symbols=checked_symbols(symbols),
-                mantissa=self._mantissa,
+                nanos=self._nanos,
                 silent_after_ns=nanos("silent_after", silent_after),
                 visible_as=checked_text("visible_as", visible_as),
                 own=bool(own),
             )
         except _core.RingOpenError as error:
             raise RingError(*error.args) from None
-        self._names = NameTable(self._ring.names)
+        self._names = NameTable(self._ring.names, (f"ring {name!r} of epoch {self._ring.epoch}",))
         self._opened_by = os.getpid()
         self._visible = bool(visible_as)
         self._restarted = False
@@ -118,7 +118,7 @@ class Ring:
         self._check_process()
         self._reads.settle()
         quote_bytes, status_bytes = self._ring.board()
-        tables = dtypes("int64" if self._mantissa else "float64")
+        tables = dtypes("nanos" if self._nanos else "float64")
         quotes = rows_of(quote_bytes, tables["quotes"])
         statuses = rows_of(status_bytes, tables["statuses"])
         symbols, venues = self._names.symbols(), self._names.venues()
@@ -158,7 +158,8 @@ class Ring:
             self._restarted = False
             raise RingRestarted(f"ring {self.name!r}: a new writer continued it", "restarted")
         arrays, missed, writer, ended, restarted = self._ring.poll(max_rows, timeout_ns)
-        batch = batch_of(arrays, self._mantissa, missed, writer)
+        batch = batch_of(arrays, self._nanos, missed, writer)
+        note_origin(self._names.origin, *filter(len, batch.tables()))
         self._restarted = restarted
         if ended and len(batch) == 0 and not restarted:
             if writer == "closed":

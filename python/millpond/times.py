@@ -17,7 +17,7 @@ _FINER_THAN_NANOS = ("ps", "fs", "as")
 
 
 def time_ns(name: str, time: Time) -> int:
-    """Strings, dates and datetimes without a zone are UTC."""
+    """Converts a time to UTC nanoseconds. Strings, dates and datetimes without a zone are UTC."""
     nanos = _nanos(name, time)
     if nanos is None or not -(2**63) < nanos < 2**63:
         raise ValueError(f"{name}: found {time!r}, must be from 1677-09-21 to 2262-04-11")
@@ -25,7 +25,7 @@ def time_ns(name: str, time: Time) -> int:
 
 
 def _nanos(name: str, time: Any) -> int | None:
-    """None: beyond what 64 bits hold."""
+    """Returns None if the time does not fit 64 bits."""
     if isinstance(time, datetime.datetime):
         if time != time:  # NaT of pandas
             raise ValueError(f"{name}: found {time!r}, which is not a time")
@@ -54,7 +54,7 @@ def _nanos(name: str, time: Any) -> int | None:
 
 
 def _of_datetime(time: datetime.datetime) -> int:
-    """Also of a Timestamp of pandas, which is a datetime with nanoseconds."""
+    """Converts a datetime, also a pandas Timestamp, which has nanoseconds."""
     plain = datetime.datetime(
         time.year, time.month, time.day, time.hour, time.minute, time.second, time.microsecond
     )

@@ -11,7 +11,8 @@ import time
 
 _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
-_LONGEST = 16 << 20
+_MAX_FRAME_BYTES = 32 << 20
+"""A book has up to 65,536 orders and 32,768 levels, each a line of up to 300 bytes."""
 
 
 class ProtocolError(Exception):
@@ -19,7 +20,7 @@ class ProtocolError(Exception):
 
 
 def limit(connection: socket.socket, until: float | None) -> None:
-    """What the connection does next ends at this monotonic time. Raises TimeoutError if that is past."""
+    """Limits the connection's next operation to this monotonic time. Raises TimeoutError if it is past."""
     left = None if until is None else until - time.monotonic()
     if left is not None and left <= 0:
         raise TimeoutError("timed out")
@@ -42,7 +43,7 @@ def upgrade(connection: socket.socket, host: str, path: str, token: str | None, 
     connection.sendall("\r\n".join([*head, "", ""]).encode())
     answer = b""
     while b"\r\n\r\n" not in answer:
-        limit(connection, until)  # of all reads together
+        limit(connection, until)  # covers all reads together
         got = connection.recv(4096)
         if not got or len(answer) > 65_536:
             raise ProtocolError(f"no response to the WebSocket request: {answer[:200]!r}")
@@ -58,7 +59,7 @@ def upgrade(connection: socket.socket, host: str, path: str, token: str | None, 
 
 
 def frame(kind: int, payload: bytes) -> bytes:
-    """A client's frame: masked."""
+    """Makes a masked frame, as clients must send."""
     mask = os.urandom(4)
     size = len(payload)
     if size < 126:
@@ -94,8 +95,8 @@ class Frames:
                     break
                 size = int.from_bytes(self._bytes[begin : begin + wide], "big")
                 begin += wide
-            if size > _LONGEST or second & 0x80:
-                raise ProtocolError(f"a frame of {size} bytes; at most {_LONGEST}, unmasked")
+            if size > _MAX_FRAME_BYTES or second & 0x80:
+                raise ProtocolError(f"a frame of {size} bytes; at most {_MAX_FRAME_BYTES}, unmasked")
             if len(self._bytes) - begin < size:
                 break
             payload = self._bytes[begin : begin + size]

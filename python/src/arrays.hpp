@@ -14,7 +14,7 @@ namespace millpond::python {
 
 using ByteArray = nanobind::ndarray<nanobind::numpy, std::uint8_t, nanobind::ndim<1>>;
 
-/// The rows as a numpy array of bytes that owns them; Python looks at it as the table's rows.
+/// The rows as a numpy array of bytes that owns them; Python views it as the table's rows.
 template <class Row, class Allocator>
 ByteArray to_bytes(std::vector<Row, Allocator>&& rows) {
     using Owned = std::vector<Row, Allocator>;
@@ -28,10 +28,10 @@ ByteArray to_bytes(std::vector<Row, Allocator>&& rows) {
 
 using ByteArrays = nanobind::typed<nanobind::list, ByteArray>;
 
-/// A batch as a list of byte arrays, in the order of TableKind.
+/// A batch as a list of byte arrays, in the order of the tables.
 inline ByteArrays to_arrays(Rows&& rows) {
     nanobind::list arrays;
-    rows.visit([&](TableKind, auto& table) { arrays.append(to_bytes(std::move(table))); });
+    rows.visit([&](std::size_t, auto& table) { arrays.append(to_bytes(std::move(table))); });
     return arrays;
 }
 

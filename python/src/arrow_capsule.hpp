@@ -16,8 +16,8 @@
 
 namespace millpond::python {
 
-/// Whether this thread holds the GIL. The stable ABI, used from Python 3.12 on, has no PyGILState_Check; there a thread
-/// knows its own state, and this one is put back at once.
+/// Whether this thread holds the GIL. The stable ABI, used from Python 3.12 on, has no PyGILState_Check. There, the
+/// thread state is swapped out to read it, and restored at once.
 inline bool holds_gil() noexcept {
 #ifdef Py_LIMITED_API
     PyThreadState* const own = PyThreadState_Swap(nullptr);
@@ -28,8 +28,8 @@ inline bool holds_gil() noexcept {
 #endif
 }
 
-/// A stream of Arrow's over `Batches`: schema() gives columns without rows, next() columns and their rows, 0 at the
-/// end, and in_use() the flag of the one thread that may be in it.
+/// An Arrow stream over `Batches`: schema() returns columns without rows, next() returns columns and their number of
+/// rows, 0 at the end, and in_use() returns the flag of the thread that uses it.
 template <class Batches>
 class ArrowStream {
 public:
@@ -63,7 +63,8 @@ private:
 
     template <class Work>
     int guarded(Work&& work) noexcept {
-        // A consumer may call with the interpreter's lock or without; the source may need another thread to have it.
+        // A consumer may call with or without the interpreter's lock; the source may wait for another thread that needs
+        // it.
         std::optional<nanobind::gil_scoped_release> unlocked;
         if (Py_IsInitialized() != 0 && holds_gil()) unlocked.emplace();
         try {
@@ -84,7 +85,7 @@ private:
     std::string error_;
 };
 
-/// The capsule that __arrow_c_stream__ gives.
+/// Capsule returned by __arrow_c_stream__.
 template <class Batches>
 nanobind::object arrow_capsule(Batches batches) {
     auto stream = std::make_unique<ArrowArrayStream>();

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Source: Apache Arrow, "The Arrow C data interface" and "The Arrow C stream interface". The names are theirs.
+/// Source: Apache Arrow, "The Arrow C data interface" and "The Arrow C stream interface", including the names.
 extern "C" {
 
 struct ArrowSchema {

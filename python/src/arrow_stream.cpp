@@ -28,24 +28,25 @@ class ScanTables {
 public:
     ScanTables(std::shared_ptr<OpenedScan> scan, const std::vector<std::size_t>& wanted, std::size_t max_rows)
         : scan_(std::move(scan)), max_rows_(max_rows) {
-        const bool mantissa = scan_->collector().options().mantissa;
-        for (const auto which : wanted) tables_.emplace_back(scan_->source(), python::tables()[which], mantissa);
+        const bool nanos = scan_->collector().options().nanos;
+        for (const auto which : wanted) tables_.emplace_back(scan_->source(), python::tables()[which], nanos);
     }
 
     /// Reads up to `max` messages, datagrams or records, or until a table is full. False at the end of the file.
     bool read(std::size_t max) {
-        constexpr std::size_t kFew = 2'048;  // rows that are still in the cache when the last column takes them
-        for (std::size_t taken = 0; taken < max && !scan_->ended(); taken += kFew) {
+        constexpr std::size_t kFew = 2'048;  // rows that are still in the cache when the last column copies them
+        for (std::size_t rows_read = 0; rows_read < max && !scan_->ended(); rows_read += kFew) {
             std::size_t most = 0;
             for (const auto& table : tables_) most = std::max(most, table.rows());
             if (most >= max_rows_) return true;
-            scan_->read_some(std::min(max_rows_ - most, kFew), &check_signals).visit([&](TableKind kind, auto& rows) {
-                for (auto& table : tables_) {
-                    if (table.kind() == kind && !rows.empty())
-                        table.append(std::as_bytes(std::span{rows}), rows.size(), max_rows_);
-                }
-                rows.clear();
-            });
+            scan_->read_some(std::min(max_rows_ - most, kFew), &check_signals)
+                .visit([&](std::size_t which, auto& rows) {
+                    for (auto& table : tables_) {
+                        if (&table.table() == &python::tables()[which] && !rows.empty())
+                            table.append(std::as_bytes(std::span{rows}), rows.size(), max_rows_);
+                    }
+                    rows.clear();
+                });
         }
         return !scan_->ended();
     }
@@ -61,7 +62,7 @@ private:
     std::vector<TableColumns> tables_;
 };
 
-/// One table as a stream. The rows come when the consumer asks for them.
+/// A table as a stream. Rows are read when the consumer requests them.
 class TableBatches {
 public:
     explicit TableBatches(ScanTables tables) : tables_(std::move(tables)) {}
@@ -69,11 +70,11 @@ public:
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return tables_.scan().in_use(); }
     std::vector<ArrowColumn> schema() { return table().empty(); }
     std::pair<std::vector<ArrowColumn>, std::size_t> next() {
-        constexpr std::size_t kMost = 65'536;
-        while (tables_.read(kMost) && !tables_.is_full(table())) {
+        constexpr std::size_t kMax = 65'536;
+        while (tables_.read(kMax) && !tables_.is_full(table())) {
         }
         const auto rows = table().rows();
-        return {table().take(), rows};
+        return {table().drain(), rows};
     }
 
 private:
@@ -112,7 +113,7 @@ using NumberedPart = nb::typed<nb::tuple, std::size_t, TablePart>;
 using PartList = nb::typed<nb::list, NumberedPart>;
 
 NumberedPart part_of(TableColumns& table, std::vector<ArrowColumn> columns, std::size_t rows) {
-    return nb::make_tuple(static_cast<std::size_t>(table.kind()),
+    return nb::make_tuple(static_cast<std::size_t>(&table.table() - python::tables().data()),
                           std::make_shared<TablePart>(table.empty(), std::move(columns), rows));
 }
 
@@ -127,18 +128,18 @@ PartList empty_parts(ScanTables& tables) {
 /// (table, its newest rows) of the tables that are full, at the end of all that have rows; None behind that. Takes a
 /// bounded time, in which there may be none.
 std::optional<PartList> read_parts(ScanTables& tables) {
-    constexpr std::size_t kMost = 131'072;
+    constexpr std::size_t kMax = 131'072;
     const InUse guard{tables.scan().in_use()};
     if (tables.scan().ended()) return std::nullopt;
     {
         const nb::gil_scoped_release unlocked;
-        tables.read(kMost);
+        tables.read(kMax);
     }
     nb::list parts;
     for (auto& table : tables.tables()) {
         if (!tables.is_full(table)) continue;
         const auto rows = table.rows();
-        parts.append(part_of(table, table.take(), rows));
+        parts.append(part_of(table, table.drain(), rows));
     }
     return PartList{parts};
 }

@@ -2,12 +2,17 @@
 #include <stdexcept>
 
 #include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/iex_deep.hpp>
+#include <millpond/feed/iex_deep_plus.hpp>
+#include <millpond/feed/iex_tops.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
-#include <millpond/net/pcap_reader.hpp>
+#include <millpond/files/pcap_reader.hpp>
 
+#include "capture_format.hpp"
 #include "feed_source.hpp"
+#include "itch_fault.hpp"
 
 namespace millpond::python {
 namespace {
@@ -20,20 +25,18 @@ concept NamesFaults = Decoder::kNamesFaults;
 template <class Decoder>
 class CaptureSource final : public FeedSource {
 public:
-    explicit CaptureSource(const Options& options) : FeedSource(options), options_(options), reader_(options.path) {
+    explicit CaptureSource(const Options& options)
+        : FeedSource(options), options_(options), reader_(options.path, options.timestamps) {
         if (!options.only.empty()) only_ = net::SocketAddress::parse(options.only);
     }
 
     bool read(Collector& rows, std::size_t max) override {
         rows_ = &rows;
-        net::CapturedDatagram datagram;
-        for (std::size_t taken = 0; taken < max; ++taken) {
+        files::CapturedDatagram datagram;
+        for (std::size_t count = 0; count < max; ++count) {
             if (!reader_.next(datagram)) {
                 if (!reader_.error().empty()) errors_.add(reader_.error());
-                if (const auto cut = reader_.counts().cut; cut != 0) {
-                    errors_.add("'" + options_.path + "': " + std::to_string(cut) +
-                                " datagrams were not kept whole by the capture and are missing");
-                }
+                note_missing(errors_, options_.path, reader_.counts());
                 return false;
             }
             if (only_ && !(datagram.destination == *only_)) {
@@ -42,6 +45,7 @@ public:
             }
             auto* channel = channel_of(datagram.destination);
             if (channel == nullptr) continue;
+            decoding_ = &channel->decoder;
             const auto before = unapplied(channel->decoder);
             const auto result = channel->decoder.decode(
                 datagram.payload, {.receive_utc_ns = datagram.utc_ns, .receive_ticks = 0, .channel = channel->number},
@@ -56,18 +60,24 @@ public:
     }
     Counts counts() const override {
         const auto& frames = reader_.counts();
-        Counts counts{{"frames", frames.frames},   {"not_ip", frames.not_ip},
-                      {"not_udp", frames.not_udp}, {"fragments", frames.fragments},
-                      {"cut", frames.cut},         {"frames_malformed", frames.malformed},
-                      {"elsewhere", elsewhere_},   {"channels_refused", refused_}};
+        Counts counts{{"frames", frames.frames}};
+        frames.visit([&](std::string_view key, const char*, std::uint64_t count) {
+            counts.emplace_back(key == "malformed" ? "frames_malformed" : key, count);
+        });
+        counts.emplace_back("elsewhere", elsewhere_);
+        counts.emplace_back("channels_refused", refused_);
         for (const auto& channel : channels_) add_counts(counts, channel.decoder);
         return counts;
     }
     std::uint64_t offset() const noexcept override { return reader_.offset(); }
 
-    /// As a handler of a decoder that names such messages.
+    /// Called by a decoder that reports such messages.
     void on_fault(std::span<const std::byte> message, std::uint64_t number, feed::ItchFault fault) {
-        errors_.add([&] { return frame() + ", message " + std::to_string(number) + ": " + to_text(fault, message); });
+        errors_.add([&] {
+            feed::Symbol stock;
+            if constexpr (NamesFaults<Decoder>) stock = stock_of(*decoding_, message);
+            return frame() + ", message " + std::to_string(number) + ": " + to_text(fault, message, stock.view());
+        });
     }
 
 private:
@@ -85,16 +95,20 @@ private:
 
     [[nodiscard]] static typename Decoder::Options decoder_options(const Options& options) {
         typename Decoder::Options made;
-        if constexpr (requires { made.order_books; }) made.order_books = books_for(options);
+        if constexpr (requires { made.order_books; }) {
+            made.order_books = books_for(options);
+            made.depth = options.depth;
+            made.orders = options.orders;
+        }
         return made;
     }
     [[nodiscard]] Channel* channel_of(const net::SocketAddress& address) {
         for (auto& channel : channels_) {
             if (channel.address == address) return &channel;
         }
-        if (channels_.size() == kMostChannels) {
+        if (channels_.size() == kMaxChannels) {
             if (refused_++ == 0)
-                errors_.add("'" + options_.path + "': datagrams to more than " + std::to_string(kMostChannels) +
+                errors_.add("'" + options_.path + "': datagrams to more than " + std::to_string(kMaxChannels) +
                             " addresses; choose with only=ADDRESS:PORT");
             return nullptr;
         }
@@ -115,7 +129,7 @@ private:
             return frame() + ": " + std::to_string(messages) +
                    " messages not applied: of an unknown type, with contents that the format does not allow, with a "
                    "name that is not printable ASCII, or of more than " +
-                   std::to_string(kMostInstruments) + " instruments";
+                   std::to_string(kMaxInstruments) + " instruments";
         });
     }
     /// Messages that were not applied and for which on_fault is not called.
@@ -124,15 +138,17 @@ private:
             return 0;
         } else {
             const auto& counters = decoder.counters();
-            return counters.unknown.read() + counters.refused.read() + counters.rejected.read();
+            const auto faults = counters.refused.read() + counters.rejected.read();
+            return requires { requires Decoder::kExpectsUnknown; } ? faults : faults + counters.unknown.read();
         }
     }
 
-    static constexpr std::size_t kMostChannels = 64;
+    static constexpr std::size_t kMaxChannels = 64;
     Options options_;
-    net::PcapReader reader_;
+    files::PcapReader reader_;
     std::optional<net::SocketAddress> only_;
     std::deque<Channel> channels_;
+    const Decoder* decoding_{nullptr};
     std::uint64_t elsewhere_{0};
     std::uint64_t refused_{0};
 };
@@ -144,8 +160,12 @@ std::unique_ptr<Source> open_capture(const Source::Options& options) {
     if (options.format == "quotes") return std::make_unique<CaptureSource<feed::QuotesDecoder>>(options);
     if (options.format == "bbo28") return std::make_unique<CaptureSource<feed::Bbo28Decoder>>(options);
     if (options.format == "miax-tom") return std::make_unique<CaptureSource<feed::MiaxTomDecoder>>(options);
-    throw std::invalid_argument("format: found '" + options.format +
-                                "', must be itch, quotes, bbo28 or miax-tom for a capture");
+    if (options.format == "iex-tops") return std::make_unique<CaptureSource<feed::IexTopsDecoder>>(options);
+    if (options.format == "iex-deep") return std::make_unique<CaptureSource<feed::IexDeepDecoder>>(options);
+    if (options.format == "iex-deep-plus") return std::make_unique<CaptureSource<feed::IexDeepPlusDecoder>>(options);
+    throw std::invalid_argument(
+        "format: found '" + options.format +
+        "', must be itch, quotes, bbo28, miax-tom, iex-tops, iex-deep or iex-deep-plus for a capture");
 }
 
 }  // namespace millpond::python

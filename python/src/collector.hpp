@@ -1,22 +1,29 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/event_schema.hpp>
+#include <millpond/journal/layout.hpp>
 
 #include "rows.hpp"
 
 namespace millpond::python {
 
-/// Which instruments a reader wants: all, or those of these symbols. Asks for an instrument's name once.
+/// Filters instruments: all, or those with these symbols. Looks up an instrument's name once.
 ///
 /// Threads: one.
 class SymbolFilter {
@@ -26,8 +33,8 @@ public:
         if (symbols) wanted_.emplace(symbols->begin(), symbols->end());
     }
 
-    /// symbol_of(): the instrument's symbol, empty when it is not known (yet). What concerns every instrument of a
-    /// channel is always wanted.
+    /// Whether events of the instrument are wanted. symbol_of(): returns the instrument's symbol, empty if it is not
+    /// known (yet). Events of every instrument of a channel are always wanted.
     template <class SymbolOf>
     [[nodiscard]] bool wants(feed::InstrumentId id, SymbolOf&& symbol_of) {
         if (!wanted_ || id == feed::kNoInstrument) return true;
@@ -42,7 +49,7 @@ public:
 private:
     enum class Known : std::uint8_t { no, wanted, unwanted };
     std::optional<std::set<std::string, std::less<>>> wanted_;
-    std::vector<Known> known_;  // by instrument
+    std::vector<Known> known_;  // indexed by instrument
 };
 
 /// Turns events into rows of a batch.
@@ -51,91 +58,79 @@ private:
 class Collector {
 public:
     struct Options {
-        bool mantissa{false};                 ///< Prices as integers in 1/10000, not as doubles.
-        std::uint32_t only{~0U};              ///< Bit n: rows of TableKind n are wanted.
-        std::optional<std::int64_t> start{};  ///< By receive time, or exchange time where there is none.
-        std::optional<std::int64_t> end{};    ///< The first time that is not wanted.
+        bool nanos{false};                    ///< Prices as integers in 1/kPriceScale, not as doubles.
+        std::uint32_t only{~0U};              ///< Bit n: include rows of table n.
+        std::optional<std::int64_t> start{};  ///< First receive time, or exchange time if there is none.
+        std::optional<std::int64_t> end{};    ///< The first excluded time.
         std::int64_t event_shift_ns{0};       ///< Added to exchange times.
     };
 
     Collector() : Collector(Options{}) {}
     explicit Collector(const Options& options) : options_(options) {}
 
+    [[nodiscard]] static std::int64_t size(std::uint64_t value) noexcept {
+        constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+        return static_cast<std::int64_t>(std::min(value, kMax));
+    }
+
     [[nodiscard]] Rows& rows() noexcept { return rows_; }
-    /// The rows so far. The next ones get as much room at once as these have taken.
-    [[nodiscard]] Rows take() {
+    /// Returns the rows so far. The next rows reserve as much memory as these have used.
+    [[nodiscard]] Rows drain() {
         auto rows = std::exchange(rows_, {});
-        rows_.quotes.reserve(rows.quotes.size());
-        rows_.trades.reserve(rows.trades.size());
+        rows_.of<feed::Quote>().reserve(rows.of<feed::Quote>().size());
+        rows_.of<feed::Trade>().reserve(rows.of<feed::Trade>().size());
         return rows;
     }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
-    /// Events that were left out by time.
+    /// Number of events outside the time range.
     [[nodiscard]] std::uint64_t outside() const noexcept { return outside_; }
 
-    void add(const feed::Quote& quote, std::uint64_t number) {
-        const auto event = event_time(quote.exchange_utc_ns);
-        if (!admits(TableKind::quotes, quote.receive_utc_ns, event)) return;
-        rows_.quotes.push_back({.ts_recv = time(quote.receive_utc_ns),
-                                .ts_event = event,
-                                .number = number,
-                                .sequence = quote.feed_sequence,
-                                .bid_price = price(quote.bid_price, quote.bid_size != 0),
-                                .ask_price = price(quote.ask_price, quote.ask_size != 0),
-                                .bid_size = quote.bid_size,
-                                .ask_size = quote.ask_size,
-                                .instrument = quote.instrument,
-                                .channel = quote.channel,
-                                .flags = quote.flags});
+    template <class Event>
+    void add(const Event& event, std::uint64_t number) {
+        auto exchange = kNoTime;
+        if constexpr (requires { event.exchange_utc_ns; }) exchange = event_time(event.exchange_utc_ns);
+        if (!admits(kTableIndex<Event>, event.receive_utc_ns, exchange)) return;
+        auto& row = append(event);
+        std::memcpy(&row.cells[kRowLayout<Event>.number], &number, sizeof number);
     }
-    void add(const feed::Trade& trade, std::uint64_t number) {
-        const auto event = event_time(trade.exchange_utc_ns);
-        if (!admits(TableKind::trades, trade.receive_utc_ns, event)) return;
-        rows_.trades.push_back({.ts_recv = time(trade.receive_utc_ns),
-                                .ts_event = event,
-                                .number = number,
-                                .sequence = trade.feed_sequence,
-                                .price = price(trade.price, true),
-                                .size = trade.size,
-                                .trade_id = trade.trade_id,
-                                .instrument = trade.instrument,
-                                .channel = trade.channel,
-                                .flags = trade.flags});
-    }
-    void add(const feed::TradeBreak& broken, std::uint64_t number) {
-        const auto event = event_time(broken.exchange_utc_ns);
-        if (!admits(TableKind::breaks, broken.receive_utc_ns, event)) return;
-        rows_.breaks.push_back({time(broken.receive_utc_ns), event, number, broken.feed_sequence, broken.trade_id,
-                                broken.instrument, broken.channel, 0});
-    }
-    void add(const feed::Status& status, std::uint64_t number) {
-        const auto event = event_time(status.exchange_utc_ns);
-        if (!admits(TableKind::statuses, status.receive_utc_ns, event)) return;
-        rows_.statuses.push_back({time(status.receive_utc_ns), event, number, status.feed_sequence, status.instrument,
-                                  status.channel, static_cast<std::uint16_t>(status.state), status.reason, 0});
-    }
-    void add(const feed::Gap& gap, std::uint64_t number) {
-        if (!admits(TableKind::gaps, gap.receive_utc_ns, kNoTime)) return;
-        rows_.gaps.push_back({time(gap.receive_utc_ns), number, gap.first, gap.last, gap.channel,
-                              static_cast<std::uint16_t>(gap.reason), 0});
-    }
-    void add(const feed::Clear& clear, std::uint64_t number) {
-        if (!admits(TableKind::clears, clear.receive_utc_ns, kNoTime)) return;
-        rows_.clears.push_back({time(clear.receive_utc_ns), number, clear.instrument, clear.channel,
-                                static_cast<std::uint16_t>(clear.reason)});
-    }
-    /// A loss has no place in time that a filter could know: it is always a row.
-    void add_lost(std::uint64_t first, std::uint64_t last, std::uint16_t reason, std::int64_t utc_ns) {
-        rows_.lost.push_back({time(utc_ns), first, last, reason, {}});
-    }
+    /// A loss has no time that a filter could compare, so it is always a row.
+    void add(const journal::LostRecord& lost) { append(lost); }
 
 private:
     [[nodiscard]] static std::int64_t time(std::int64_t utc_ns) noexcept { return utc_ns == 0 ? kNoTime : utc_ns; }
     [[nodiscard]] std::int64_t event_time(std::int64_t utc_ns) const noexcept {
         return utc_ns == 0 ? kNoTime : utc_ns + options_.event_shift_ns;
     }
-    [[nodiscard]] bool admits(TableKind table, std::int64_t receive_utc_ns, std::int64_t event) noexcept {
-        if ((options_.only >> static_cast<unsigned>(table) & 1U) == 0) return false;
+    template <class Event>
+    Row<Event>& append(const Event& event) {
+        auto& row = rows_.of<Event>().emplace_back();
+        feed::for_each_field<Event>([&]<std::size_t I>() {
+            if constexpr (constexpr const auto& kField = std::get<I>(feed::EventSchema<Event>::kFields);
+                          !kField.column.empty()) {
+                const auto cell = cell_of<kField.unit>(kField.of(event), kField.exists_in(event));
+                std::memcpy(&row.cells[kRowLayout<Event>.offsets[I]], &cell, sizeof cell);
+            }
+        });
+        return row;
+    }
+    template <feed::Unit unit, class Value>
+    [[nodiscard]] auto cell_of(const Value& value, bool exists) const noexcept {
+        if constexpr (unit == feed::Unit::receive_time) {
+            return time(value);
+        } else if constexpr (unit == feed::Unit::exchange_time) {
+            return event_time(value);
+        } else if constexpr (unit == feed::Unit::price) {
+            return price(value, exists);
+        } else if constexpr (unit == feed::Unit::size) {
+            return size(value);
+        } else if constexpr (std::is_enum_v<Value>) {
+            return static_cast<std::uint16_t>(value);
+        } else {
+            return value;
+        }
+    }
+    [[nodiscard]] bool admits(std::size_t table, std::int64_t receive_utc_ns, std::int64_t event) noexcept {
+        if ((options_.only >> table & 1U) == 0) return false;
         if (!options_.start && !options_.end) return true;
         const auto at = receive_utc_ns != 0 ? receive_utc_ns : event;
         if (at == kNoTime) return true;
@@ -144,10 +139,7 @@ private:
         return inside;
     }
     [[nodiscard]] PriceBits price(feed::Price value, bool there) const noexcept {
-        if (options_.mantissa) return there ? value : kNoPrice;
-        const auto whole = there ? static_cast<double>(value) / static_cast<double>(feed::kPriceScale)
-                                 : std::numeric_limits<double>::quiet_NaN();
-        return std::bit_cast<PriceBits>(whole);
+        return price_cell(there ? value : feed::kNoPrice, options_.nanos);
     }
 
     Options options_;

@@ -8,7 +8,7 @@
 
 namespace millpond::python {
 
-/// What is wrong with a file, where, and the bound that was broken: the first 100, and how many there are.
+/// Errors of a file, each with its place and the violated bound: the first 100, and their number.
 class ErrorList {
 public:
     void add(std::string error) {
@@ -24,11 +24,11 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
 private:
-    /// Whether the error is to be kept.
+    /// Counts an error. Returns whether it is to be kept.
     [[nodiscard]] bool counts_one() noexcept {
-        constexpr std::size_t kMost = 100;
+        constexpr std::size_t kMax = 100;
         ++count_;
-        return texts_.size() < kMost;
+        return texts_.size() < kMax;
     }
 
     std::vector<std::string> texts_;

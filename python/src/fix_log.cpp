@@ -14,7 +14,7 @@ constexpr char kSoh = '\x01';
 constexpr std::string_view kBegin = "8=FIX";
 enum Place : std::size_t { kTime, kDirection, kSession, kType, kNumber, kSendingTime, kMasked, kLine, kFixed };
 
-/// What the engine's raw log writes in front of the bytes. `rest` is what follows it.
+/// Parses what the engine's raw log writes before the bytes. rest: the text after it.
 template <class Heading>
 bool read_heading(std::string_view line, Heading& heading, std::string_view& rest) {
     const auto time_end = line.find(' ');
@@ -31,40 +31,40 @@ bool read_heading(std::string_view line, Heading& heading, std::string_view& res
 }
 
 /// Undoes what the raw log does to line ends.
-std::string_view unescaped(std::string_view text, std::string& room) {
+std::string_view unescaped(std::string_view text, std::string& buffer) {
     auto escape = text.find('\\');
     if (escape == std::string_view::npos) return text;
-    room.clear();
+    buffer.clear();
     for (; escape != std::string_view::npos && escape + 1 < text.size(); escape = text.find('\\')) {
         const auto escaped = text[escape + 1];
-        room += text.substr(0, escape);
-        room += escaped == 'n' ? '\n' : escaped;
+        buffer += text.substr(0, escape);
+        buffer += escaped == 'n' ? '\n' : escaped;
         text.remove_prefix(escape + 2);
     }
-    return room += text;
+    return buffer += text;
 }
 
 /// The text from its first message on, with the delimiter that is between BeginString and BodyLength as 0x01.
-std::string_view with_soh(std::string_view text, std::string& room) {
-    constexpr std::size_t kLongest = 8;
+std::string_view with_soh(std::string_view text, std::string& buffer) {
+    constexpr std::size_t kMaxLength = 8;
     const auto begin = text.find(kBegin);
     if (begin == std::string_view::npos) return {};
     text.remove_prefix(begin);
     const auto version_end = text.find_first_not_of("FIXT.0123456789", 2);
     if (version_end == std::string_view::npos) return text;
-    const auto length = text.substr(version_end, kLongest + 2).find("9=");
+    const auto length = text.substr(version_end, kMaxLength + 2).find("9=");
     if (length == std::string_view::npos || length == 0) return text;
     const auto delimiter = text.substr(version_end, length);
     if (delimiter == "\x01") return text;
-    room.clear();
+    buffer.clear();
     for (std::size_t at = 0; at < text.size();) {
         const auto next = std::min(text.find(delimiter, at), text.size());
-        room += text.substr(at, next - at);
-        if (next < text.size()) room += kSoh;
+        buffer += text.substr(at, next - at);
+        if (next < text.size()) buffer += kSoh;
         at = next + delimiter.size();
     }
-    if (!room.ends_with(kSoh)) room += kSoh;  // a log may leave the last one out
-    return room;
+    if (!buffer.ends_with(kSoh)) buffer += kSoh;  // a log may leave the last one out
+    return buffer;
 }
 
 /// Whether a field's whole value is '*'.
@@ -123,8 +123,8 @@ std::vector<ArrowColumn> FixLog::empty_columns() const {
 std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_rows, void (*pause)()) {
     columns_ = empty_columns();
     rows_ = 0;
-    constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;  // a column's texts have 32-bit offsets
-    const auto until = counts_.bytes + kMostBytes;
+    constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20U;  // a column's texts have 32-bit offsets
+    const auto until = counts_.bytes + kMaxBytes;
     std::string_view line;
     while (rows_ < max_rows && (rows_ == 0 || counts_.bytes < until) && next_line(line, pause)) take_line(line);
     if (rows_ == 0) end_of_file();
@@ -132,7 +132,7 @@ std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_ro
 }
 
 bool FixLog::next_line(std::string_view& line, void (*pause)()) {
-    using Outcome = net::LineReader::Outcome;
+    using Outcome = files::LineReader::Outcome;
     for (;;) {
         const auto begin = lines_.offset();
         const auto outcome = lines_.next(line);
@@ -145,8 +145,7 @@ bool FixLog::next_line(std::string_view& line, void (*pause)()) {
         line_at_ = begin;
         if (++counts_.lines % kPauseEvery == 0) pause();
         if (outcome == Outcome::line) return true;
-        fault("a line of more than " + std::to_string(net::LineReader::kLongestLine) + " bytes", counts_.lines,
-              line_at_);
+        fault("a line of more than " + std::to_string(files::LineReader::kMaxLine) + " bytes", counts_.lines, line_at_);
     }
 }
 
@@ -157,8 +156,8 @@ void FixLog::end_of_file() {
 }
 
 void FixLog::take_line(std::string_view line) {
-    // What follows a loss does not continue what was before it.
-    if (line.starts_with("# ")) {
+    if (line.starts_with("# rejected: ")) return;
+    if (line.starts_with("# ")) {  // what follows a loss does not continue what was before it
         ++counts_.remarks;
         return end_streams("the log lost the rest of a message");
     }
@@ -168,11 +167,11 @@ void FixLog::take_line(std::string_view line) {
     if (!read_heading(line, heading, rest)) {
         const auto bytes = with_soh(line, plain_);
         piece.end = bytes.size();
-        take_bytes(bytes, 0, {&piece, 1}, {}, "the line ends within a message");
+        consume_bytes(bytes, 0, {&piece, 1}, {}, "the line ends within a message");
         return;
     }
     const auto bytes = unescaped(rest, plain_);
-    // The direction and the session are one behind the other in the line.
+    // The session follows the direction in the line.
     const std::string_view stream{heading.session.data() - 2, heading.session.size() + 2};
     auto place = streams_.find(stream);
     if (place == streams_.end()) place = streams_.emplace(stream, Waiting{}).first;
@@ -180,25 +179,24 @@ void FixLog::take_line(std::string_view line) {
     waiting_bytes_ -= place->second.memory();
     take_piece(bytes, piece, heading, place->second);
     waiting_bytes_ += place->second.memory();
-    if (waiting_bytes_ > kMostWaiting || streams_.size() > kMostStreams)
-        end_streams("too many messages without an end");
+    if (waiting_bytes_ > kMaxWaiting || streams_.size() > kMaxStreams) end_streams("too many messages without an end");
 }
 
 void FixLog::take_piece(std::string_view bytes, Piece piece, const Heading& heading, Waiting& waiting) {
     if (waiting.bytes.empty()) {
         piece.end = bytes.size();
-        const auto taken = take_bytes(bytes, 0, {&piece, 1}, heading, {});
-        if (taken == bytes.size()) return;
+        const auto consumed = consume_bytes(bytes, 0, {&piece, 1}, heading, {});
+        if (consumed == bytes.size()) return;
         waiting.bytes = bytes;
-        waiting.begin = taken;
+        waiting.begin = consumed;
         waiting.pieces = {piece};
         return;
     }
     waiting.bytes += bytes;
     piece.end = waiting.bytes.size();
     waiting.pieces.push_back(piece);
-    waiting.begin = take_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, {});
-    if (waiting.begin * 2 < waiting.bytes.size()) return;  // moving what is behind it costs less than it did
+    waiting.begin = consume_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, {});
+    if (waiting.begin * 2 < waiting.bytes.size()) return;  // moving the rest costs less than reading it did
     std::erase_if(waiting.pieces, [&](const Piece& each) { return each.end <= waiting.begin; });
     for (auto& each : waiting.pieces) each.end -= waiting.begin;
     waiting.bytes.erase(0, std::exchange(waiting.begin, 0));
@@ -207,19 +205,19 @@ void FixLog::take_piece(std::string_view bytes, Piece piece, const Heading& head
 void FixLog::end_streams(std::string_view why) {
     for (auto& [stream, waiting] : streams_) {
         const Heading heading{.utc_ns = {}, .direction = stream.front(), .session = std::string_view{stream}.substr(2)};
-        take_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, why);
+        consume_bytes(waiting.bytes, waiting.begin, waiting.pieces, heading, why);
     }
     streams_.clear();
     waiting_bytes_ = 0;
 }
 
-std::size_t FixLog::take_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces, Heading heading,
-                               std::string_view no_more) {
+std::size_t FixLog::consume_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces,
+                                  Heading heading, std::string_view no_more) {
     const auto piece_with = [&](std::size_t place) -> const Piece& {
         return *std::ranges::upper_bound(pieces, place, {}, &Piece::end);
     };
     while (at < bytes.size()) {
-        const auto frame = fix::next_frame(std::as_bytes(std::span{bytes.substr(at)}), kLongestMessage);
+        const auto frame = fix::next_frame(std::as_bytes(std::span{bytes.substr(at)}), kMaxMessageBytes);
         std::string_view error = no_more;
         if (frame) {
             const auto& last = piece_with(at + frame->bytes.size() - 1);
@@ -254,10 +252,10 @@ std::size_t FixLog::next_begin(std::string_view bytes, std::size_t from, std::sp
 
 std::optional<fix::FrameError> FixLog::take_message(const fix::Frame& frame, const Heading& heading,
                                                     std::uint64_t line) {
-    constexpr std::size_t kLeastFieldBytes = 3;
+    constexpr std::size_t kMinFieldBytes = 3;
     constexpr std::size_t kTrailerBytes = 7;
-    const auto most_fields = frame.bytes.size() / kLeastFieldBytes + 1;
-    if (most_fields > std::max(spill_.size(), fix::Parser::kFields)) spill_.resize(most_fields);
+    const auto max_fields = frame.bytes.size() / kMinFieldBytes + 1;
+    if (max_fields > std::max(spill_.size(), fix::Parser::kFields)) spill_.resize(max_fields);
     const auto message = parser_.parse(frame, spill_);
     if (message) {
         add_row(*message, heading, line, false);

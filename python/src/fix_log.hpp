@@ -11,52 +11,52 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/files/line_reader.hpp>
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/tag.hpp>
-#include <millpond/net/line_reader.hpp>
 
 #include "arrow_columns.hpp"
 #include "error_list.hpp"
 
 namespace millpond::python {
 
-/// The FIX messages of a raw log of the engine, or of any text that holds some, as columns. Knows nothing of Python.
+/// The FIX messages of the engine's raw log, or of any text that contains some, as columns. Independent of Python.
 ///
-/// A message that lies in several pieces of a stream is put together. A line without a raw log's time, direction and
+/// A message that lies in several pieces of a stream is reassembled. A line without a raw log's time, direction and
 /// session is read without them; its delimiter may be other than the byte 0x01. The file may be compressed by gzip or
-/// zstd. A damaged message costs no other one: those that wait behind it, because it states to be longer than it is,
-/// come later than the lines around them.
+/// zstd. A damaged message does not affect others; if it states a length that is too long, the messages after it follow
+/// later than the lines around them.
 ///
 /// Threads: one at a time.
-/// Memory:  that of net::LineReader, and messages without an end, at most 64 MiB.
+/// Memory:  that of files::LineReader, and incomplete messages, at most 64 MiB.
 class FixLog {
 public:
     struct WantedTag {
         fix::Tag tag;
         std::string name;
-        bool every;  ///< A list of all values, for fields of a repeating group.
+        bool every;  ///< True: a list of all values, for fields of a repeating group.
     };
     struct Options {
         std::string path{};
         std::vector<WantedTag> tags{};
-        std::vector<std::string> types{};                 ///< Only these; empty: all.
-        std::map<std::string, std::string> type_names{};  ///< MsgType and name; empty: no column.
+        std::vector<std::string> types{};                 ///< Message types to read; empty: all.
+        std::map<std::string, std::string> type_names{};  ///< Names by MsgType; empty: no column of names.
     };
     struct Counts {
         std::uint64_t lines{0};
         std::uint64_t bytes{0};
         std::uint64_t messages{0};
-        std::uint64_t faulty{0};   ///< Stretches that begin like a message, or follow one, and are none.
-        std::uint64_t masked{0};   ///< Messages whose secrets are written as '*'.
-        std::uint64_t remarks{0};  ///< Lines by which the log says what it lost.
+        std::uint64_t faulty{0};   ///< Byte ranges that begin like a message, or follow one, and are not messages.
+        std::uint64_t masked{0};   ///< Messages whose secrets are masked by '*'.
+        std::uint64_t remarks{0};  ///< Lines in which the log reports losses.
         std::uint64_t unwanted{0};
     };
 
-    /// Throws std::system_error.
+    /// Throws std::system_error if the file cannot be read.
     explicit FixLog(const Options& options);
 
-    /// The columns of up to max_rows messages, and how many there are; 0 at the end.
-    /// `pause` is called now and then and may throw.
+    /// Returns the columns of up to max_rows messages, and their number of rows; 0 at the end. pause: called now and
+    /// then; may throw.
     std::pair<std::vector<ArrowColumn>, std::size_t> read(std::size_t max_rows, void (*pause)());
     /// Columns without rows.
     [[nodiscard]] std::vector<ArrowColumn> empty_columns() const;
@@ -65,22 +65,22 @@ public:
     [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }
 
 private:
-    static constexpr std::size_t kLongestMessage = std::size_t{1} << 20U;
-    static constexpr std::size_t kMostWaiting = std::size_t{64} << 20U;
-    static constexpr std::size_t kMostStreams = 10'000;
+    static constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20U;
+    static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20U;
+    static constexpr std::size_t kMaxStreams = 10'000;
     struct Heading {
         std::optional<std::int64_t> utc_ns{};
         char direction{' '};
         std::string_view session{};
     };
-    /// Where bytes of a stream come from.
+    /// Origin of bytes of a stream.
     struct Piece {
-        std::size_t end;  ///< Behind them.
+        std::size_t end;  ///< Offset after the bytes.
         std::optional<std::int64_t> utc_ns;
         std::uint64_t line;
-        std::uint64_t line_at;  ///< Byte of the contents.
+        std::uint64_t line_at;  ///< Offset in the file's contents.
     };
-    /// What waits for the rest of a message, from `begin` on.
+    /// An incomplete message, from `begin` on.
     struct Waiting {
         std::string bytes{};
         std::size_t begin{0};
@@ -94,11 +94,12 @@ private:
     void take_line(std::string_view line);
     void take_piece(std::string_view bytes, Piece piece, const Heading& heading, Waiting& waiting);
     void end_streams(std::string_view why);
-    /// Takes what is complete from `at` on and returns where it ends. no_more: why nothing follows; empty: it does.
-    std::size_t take_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces, Heading heading,
-                           std::string_view no_more);
-    /// The first begin of a message at or after `from`, at least 1, or what the end may have cut off of one. Not one
-    /// that is a field's value: that message is part of another.
+    /// Reads the complete messages from `at` on and returns the offset after them. no_more: why no bytes follow; empty:
+    /// some do.
+    std::size_t consume_bytes(std::string_view bytes, std::size_t at, std::span<const Piece> pieces, Heading heading,
+                              std::string_view no_more);
+    /// Offset of the first start of a message at or after `from`, at least 1, or of a start that may be cut off at the
+    /// end. Ignores starts inside a field's value, which belong to another message.
     [[nodiscard]] static std::size_t next_begin(std::string_view bytes, std::size_t from,
                                                 std::span<const Piece> pieces);
     [[nodiscard]] std::optional<fix::FrameError> take_message(const fix::Frame& frame, const Heading& heading,
@@ -108,12 +109,12 @@ private:
 
     Options options_;
     std::set<std::string, std::less<>> types_;
-    net::LineReader lines_;
+    files::LineReader lines_;
     fix::Parser parser_;
     std::vector<fix::Field> spill_;
     std::string plain_;
     std::string repaired_;
-    std::map<std::string, Waiting, std::less<>> streams_;  ///< By direction and session.
+    std::map<std::string, Waiting, std::less<>> streams_;  ///< Indexed by direction and session.
     std::vector<ArrowColumn> columns_;
     std::size_t waiting_bytes_{0};
     std::size_t rows_{0};

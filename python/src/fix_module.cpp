@@ -16,18 +16,19 @@
 #include "arrow_capsule.hpp"
 #include "check_signals.hpp"
 #include "fix_log.hpp"
-#include "in_use.hpp"
 #include "parts.hpp"
+#include "state_lock.hpp"
 
 namespace nb = nanobind;
 
 namespace millpond::python {
 namespace {
 
-/// A log and the guard of its one thread.
+/// A log and the guard of its one thread. `state` is held while it reads.
 struct OpenedLog {
     FixLog log;
     std::atomic<bool> in_use{false};
+    StateLock state{};
 };
 
 std::shared_ptr<OpenedLog> open_log(const std::string& path,
@@ -40,8 +41,8 @@ std::shared_ptr<OpenedLog> open_log(const std::string& path,
 }
 
 nb::typed<nb::dict, nb::str, nb::any> report_of_log(OpenedLog& opened) {
-    const InUse guard{opened.in_use};
-    const auto& from = opened.log.counts();
+    const auto [from, errors] =
+        between_steps(opened.state, [&] { return std::pair{opened.log.counts(), opened.log.errors().texts()}; });
     nb::dict counts;
     counts["lines"] = from.lines;
     counts["bytes"] = from.bytes;
@@ -52,18 +53,21 @@ nb::typed<nb::dict, nb::str, nb::any> report_of_log(OpenedLog& opened) {
     counts["unwanted"] = from.unwanted;
     nb::dict all;
     all["counts"] = counts;
-    all["errors"] = opened.log.errors().texts();
+    all["errors"] = errors;
     return all;
 }
 
-/// What an Arrow stream asks for its batches.
+/// Source of the batches of an Arrow stream.
 class LogBatches {
 public:
     LogBatches(std::shared_ptr<OpenedLog> opened, std::size_t max_rows)
         : opened_(std::move(opened)), max_rows_(max_rows) {}
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return opened_->in_use; }
     std::vector<ArrowColumn> schema() { return opened_->log.empty_columns(); }
-    std::pair<std::vector<ArrowColumn>, std::size_t> next() { return opened_->log.read(max_rows_, &check_signals); }
+    std::pair<std::vector<ArrowColumn>, std::size_t> next() {
+        const std::scoped_lock lock{opened_->state};
+        return opened_->log.read(max_rows_, &check_signals);
+    }
 
 private:
     std::shared_ptr<OpenedLog> opened_;

@@ -5,7 +5,8 @@
 
 namespace millpond::python {
 
-/// Refuses a second thread in an object that is for one at a time, with and without the interpreter's lock.
+/// Detects a second thread in an object for one thread at a time, with and without the interpreter's lock, and refuses
+/// it.
 class InUse {
 public:
     explicit InUse(std::atomic<bool>& flag) : flag_(flag) {

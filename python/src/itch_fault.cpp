@@ -61,6 +61,9 @@ std::string invalid_field(Message message) {
         {'W', "level", at::circuit_breaker::kLevelAt, "123"},
         {'S', "event", at::system_event::kEventAt, "OSQMEC"},
     };
+    if (!at::is_time_of_day(message.data()))
+        return "time at its byte " + std::to_string(at::kTimeAt) + ": found " +
+               std::to_string(at::load_time(message.data())) + ", must be at most " + std::to_string(at::kDayNs - 1);
     const auto type = type_of(message);
     for (const auto& letter : kLetters) {
         if (letter.type != type) continue;
@@ -83,7 +86,16 @@ std::string invalid(Message message) {
     if (message.size() != bytes)
         return std::string{"type "} + type + " with " + std::to_string(message.size()) + " bytes, bound " +
                std::to_string(bytes);
-    return invalid_field(message);
+    auto text = invalid_field(message);
+    return text.empty() ? invalid_stock(message) : text;
+}
+
+std::string other_stock(Message message, std::string_view stock) {
+    auto text = invalid_stock(message);
+    if (!text.empty()) return text;
+    return "stock at its byte " + std::to_string(stock_at(type_of(message))) + ": found '" +
+           std::string{named_stock(message.data())} + "', must be '" + std::string{stock} + "', the stock of locate " +
+           std::to_string(load_be<std::uint16_t>(message.data() + at::kLocateAt));
 }
 
 std::string inconsistent(Message message) {
@@ -102,15 +114,28 @@ std::string refused(Message message) {
     if (type_of(message) == 'B')
         return "stock locate " + std::to_string(load_be<std::uint16_t>(message.data() + at::kLocateAt)) +
                " has no name yet";
-    auto text = invalid_stock(message);
-    if (!text.empty()) return text;
-    return "no room: at most " + std::to_string(kMostStocks) + " stocks and " + std::to_string(kMostOrders) + " orders";
+    return "full: at most " + std::to_string(kMaxStocks) + " stocks and " + std::to_string(kMaxOrders) + " orders";
 }
 
 }  // namespace
 
+feed::OrderBooks::Options books_for(const Source::Options& options) noexcept {
+    constexpr std::uint64_t kMinBooks = 64;
+    feed::OrderBooks::Options books;
+    books.books = std::clamp<std::uint64_t>(options.bytes, kMinBooks, kMaxStocks);
+    books.orders = 4'096;
+    books.level_chunks = 128;
+    books.growth = kMaxOrders / books.orders;
+    return books;
+}
+
 bool is_whole(std::span<const std::byte> message) noexcept {
     return !message.empty() && message.size() == at::message_bytes(type_of(message));
+}
+
+feed::Symbol stock_of(const feed::ItchDecoder& decoder, std::span<const std::byte> message) noexcept {
+    if (!is_whole(message)) return {};
+    return decoder.books().stock_of(load_be<std::uint16_t>(message.data() + at::kLocateAt));
 }
 
 std::size_t stock_at(char type) noexcept {
@@ -133,8 +158,16 @@ std::size_t stock_at(char type) noexcept {
     }
 }
 
-std::string to_text(feed::ItchFault fault, std::span<const std::byte> message) {
+std::string_view named_stock(const std::byte* message) noexcept {
+    const auto place = stock_at(static_cast<char>(message[0]));
+    if (place == 0) return {};
+    const std::string_view stock{reinterpret_cast<const char*>(message) + place, at::kStockBytes};
+    return stock.substr(0, stock.find_last_not_of(' ') + 1);
+}
+
+std::string to_text(feed::ItchFault fault, std::span<const std::byte> message, std::string_view stock) {
     switch (fault) {
+        case feed::ItchFault::other_stock: return other_stock(message, stock);
         case feed::ItchFault::invalid: return invalid(message);
         case feed::ItchFault::unknown_order:
             return "order " + number_at(message, at::order_deleted::kOrderAt) + " is not known";

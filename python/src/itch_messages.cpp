@@ -6,24 +6,26 @@
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
 
+#include "capture_format.hpp"
+
 namespace millpond::python {
 namespace {
 
-std::variant<net::ItchFileReader, net::PcapReader> open_reader(const std::string& path, bool capture) {
-    using Reader = std::variant<net::ItchFileReader, net::PcapReader>;
-    return capture ? Reader{std::in_place_type<net::PcapReader>, path}
-                   : Reader{std::in_place_type<net::ItchFileReader>, path};
+std::variant<files::ItchFileReader, files::PcapReader> open_reader(const Source::Options& options, bool capture) {
+    using Reader = std::variant<files::ItchFileReader, files::PcapReader>;
+    return capture ? Reader{std::in_place_type<files::PcapReader>, options.path, options.timestamps}
+                   : Reader{std::in_place_type<files::ItchFileReader>, options.path};
 }
 
 }  // namespace
 
 ItchMessages::ItchMessages(const Source::Options& options, bool capture)
-    : name_(options.path), reader_(open_reader(options.path, capture)) {
+    : name_(options.path), reader_(open_reader(options, capture)) {
     if (!options.only.empty()) only_ = net::SocketAddress::parse(options.only);
 }
 
 bool ItchMessages::next(ItchMessage& message) {
-    auto* const file = std::get_if<net::ItchFileReader>(&reader_);
+    auto* const file = std::get_if<files::ItchFileReader>(&reader_);
     if (file == nullptr) return next_of_capture(message);
     message = {};
     message.new_session = messages_ == 0;
@@ -39,13 +41,14 @@ bool ItchMessages::next(ItchMessage& message) {
 }
 
 bool ItchMessages::next_of_capture(ItchMessage& message) {
-    auto& file = std::get<net::PcapReader>(reader_);
-    net::CapturedDatagram datagram;
+    auto& file = std::get<files::PcapReader>(reader_);
+    files::CapturedDatagram datagram;
     while (given_ == ready_.size()) {
         ready_.clear();
         given_ = 0;
         if (!file.next(datagram)) {
             if (!file.error().empty()) errors_.add(file.error());
+            note_missing(errors_, name_, file.counts());
             return false;
         }
         if (!only_ || datagram.destination == *only_) take_datagram(datagram);
@@ -54,7 +57,7 @@ bool ItchMessages::next_of_capture(ItchMessage& message) {
     return true;
 }
 
-void ItchMessages::take_datagram(const net::CapturedDatagram& datagram) {
+void ItchMessages::take_datagram(const files::CapturedDatagram& datagram) {
     auto* const channel = channel_of(datagram.destination);
     if (channel == nullptr) return;
     std::vector<std::span<const std::byte>> messages;
@@ -101,9 +104,9 @@ void ItchMessages::take_datagram(const net::CapturedDatagram& datagram) {
 ItchMessages::Channel* ItchMessages::channel_of(const net::SocketAddress& address) {
     const auto place = std::ranges::find(channels_, address, &Channel::address);
     if (place != channels_.end()) return &*place;
-    if (channels_.size() == kMostChannels) {
+    if (channels_.size() == kMaxChannels) {
         if (rejected_++ == 0)
-            errors_.add("'" + name_ + "': datagrams to more than " + std::to_string(kMostChannels) +
+            errors_.add("'" + name_ + "': datagrams to more than " + std::to_string(kMaxChannels) +
                         " addresses; choose with only=ADDRESS:PORT");
         return nullptr;
     }
@@ -117,23 +120,23 @@ void ItchMessages::reject(const ItchMessage& message) {
 }
 
 std::string ItchMessages::frame() const {
-    return "'" + name_ + "', frame " + std::to_string(std::get<net::PcapReader>(reader_).counts().frames);
+    return "'" + name_ + "', frame " + std::to_string(std::get<files::PcapReader>(reader_).counts().frames);
 }
 
-void ItchMessages::note(const ItchMessage& message, feed::ItchFault fault) {
+void ItchMessages::note(const ItchMessage& message, feed::ItchFault fault, std::string_view stock) {
     errors_.add([&] {
         const auto number = ", message " + std::to_string(message.number);
-        const auto* const file = std::get_if<net::ItchFileReader>(&reader_);
+        const auto* const file = std::get_if<files::ItchFileReader>(&reader_);
         const auto place =
             file == nullptr ? frame() + number
                             : "'" + name_ + "'" + number + " at byte " + std::to_string(file->byte_of(message.bytes));
-        return place + ": " + to_text(fault, message.bytes);
+        return place + ": " + to_text(fault, message.bytes, stock);
     });
 }
 
 Source::Counts ItchMessages::counts() const {
     Source::Counts counts{{"messages", messages_}, {"rejected", rejected_}};
-    if (const auto* const capture = std::get_if<net::PcapReader>(&reader_)) {
+    if (const auto* const capture = std::get_if<files::PcapReader>(&reader_)) {
         counts.emplace_back("frames", capture->counts().frames);
         counts.emplace_back("repeated", repeated_);
         counts.emplace_back("lost", lost_);

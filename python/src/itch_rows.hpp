@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,51 +11,35 @@
 #include <utility>
 #include <vector>
 
-#include <millpond/feed/order_store.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_book_builder.hpp>
 
 #include "collector.hpp"
 #include "itch_messages.hpp"
+#include "itch_table.hpp"
+#include "state_lock.hpp"
 
 namespace millpond::python {
 
-/// In front of the bytes of each message.
-struct MessageHead {
-    std::int64_t ts_recv, ts_event;
-    std::uint64_t number;
-    std::uint32_t instrument;
-    std::uint16_t channel, reserved;
-};
-
-/// One step of an order's life, as in Databento's market by order.
-struct OrderRow {
-    std::int64_t ts_recv, ts_event;
-    std::uint64_t number, order_id;
-    PriceBits price;
-    std::uint64_t size;
-    std::uint32_t instrument;
-    std::uint16_t channel, flags;
-    char action, side;
-    std::array<char, 6> reserved;
-};
-
-/// Rows out of the ITCH messages of a file: the messages of one type as they are, or what happens to orders.
+/// Makes rows of the ITCH messages of a file: of the messages of one type, or of changes of orders (itch_table).
 ///
-/// A message becomes order rows like this; `last` is set in the flags of its last one:
+/// Order rows by message; `last` is set in the flags of the last row of a message:
 /// ```
 /// A F  A add                         E C  T trade (not when it is not printable), F fill, C cancel
 /// X D  C cancel                      U    C cancel, A add
 /// P Q  T trade, without a side       start of messages, new session: R clear, of every instrument
 /// ```
 ///
-/// Threads: one at a time.
-/// Memory:  that of ItchMessages, and for orders 48 to 192 bytes per order that is there at once, of each channel.
-class ItchRows {
+/// Threads: one at a time reads; others may use the state while they hold state_lock().
+/// Memory:  that of ItchMessages, and for orders an InstrumentTable and an ItchBookBuilder per channel, which grows
+///          with the live orders.
+class ItchRows final : public Instruments {
 public:
     struct Options {
         Source::Options file{};
         bool capture{false};
-        char type{0};              ///< Of the messages; 0: orders.
-        bool mantissa{false};      ///< Prices of orders as integers.
+        char type{0};              ///< Type of the messages; 0: orders.
+        bool nanos{false};         ///< True: prices of orders are integers.
         std::int64_t shift_ns{0};  ///< Added to exchange times.
     };
     static constexpr std::uint16_t kIncomplete = 1;
@@ -64,38 +47,40 @@ public:
 
     explicit ItchRows(const Options& options);
 
-    /// Rows one behind the other, until there are about max_rows or the file ends. Calls pause() now and then, which
+    /// Returns rows one after the other, until there are about max_rows or the file ends. pause: called now and then;
     /// may throw.
     template <class Pause>
     std::vector<std::byte> read(std::size_t max_rows, Pause&& pause) {
-        constexpr std::size_t kPauseEvery = std::size_t{1} << 16U;
-        ItchMessage message;
-        for (std::size_t taken = 1; !ended_ && rows_.size() < max_rows * row_bytes_; ++taken) {
-            if (!messages_.next(message)) {
-                ended_ = true;
-                break;
-            }
-            take(message);
-            if (taken % kPauseEvery == 0) pause();
+        constexpr std::size_t kPauseEvery = 8;  // steps
+        const auto max_bytes = max_rows * table_->row_bytes;
+        for (std::size_t steps = 1; !ended_ && rows_.size() < max_bytes; ++steps) {
+            read_some(max_bytes);
+            if (steps % kPauseEvery == 0) pause();
         }
         return std::exchange(rows_, {});
     }
 
     [[nodiscard]] bool ended() const noexcept { return ended_; }
-    [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
+    [[nodiscard]] const Table& table() const noexcept { return *table_; }
+    [[nodiscard]] bool is_nanos() const noexcept { return options_.nanos; }
     [[nodiscard]] const ItchMessages& messages() const noexcept { return messages_; }
     [[nodiscard]] Source::Counts counts() const;
     [[nodiscard]] std::uint64_t outside() const noexcept { return outside_; }
-    /// Symbol of each instrument.
-    [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+    [[nodiscard]] std::size_t instruments() const noexcept override { return names_.size(); }
+    [[nodiscard]] market::Instrument instrument(feed::InstrumentId id) const noexcept override {
+        return {feed::Venue{"XNAS"}, feed::Symbol{names_[id]}};
+    }
+    [[nodiscard]] StateLock& state_lock() noexcept { return state_; }
+    /// Whether a thread is reading.
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return in_use_; }
 
 private:
     struct Channel {
-        std::vector<feed::InstrumentId> instruments{};  ///< By stock locate.
-        std::unique_ptr<feed::OrderStore> orders{};
+        std::vector<feed::InstrumentId> instruments{};  ///< Indexed by stock locate.
+        std::unique_ptr<feed::ItchBookBuilder> books{};
         bool incomplete{false};
     };
+    class OrderHandler;
     struct Step {
         char action;
         char side;
@@ -104,13 +89,11 @@ private:
         std::optional<std::uint32_t> price{};
     };
 
-    void take(const ItchMessage& message);
+    /// A step: reads some messages, or until there are `max_bytes` bytes of rows.
+    void read_some(std::size_t max_bytes);
+    void add(const ItchMessage& message);
     [[nodiscard]] feed::InstrumentId instrument_of(Channel& channel, const std::byte* message);
-    void take_order_message(Channel& channel, const ItchMessage& message, MessageHead& head);
-    void take_from_order(Channel& channel, const ItchMessage& message, MessageHead& head);
-    void add_order(Channel& channel, const ItchMessage& message, const MessageHead& head);
-    /// What `message` leaves of an order: puts it where later messages find it. False if the message cannot mean that.
-    [[nodiscard]] bool keep(Channel& channel, const ItchMessage& message, const feed::OrderStore::Order& order);
+    void take_order_message(Channel& channel, const ItchMessage& message, const MessageHead& head);
     void note(Channel& channel, const ItchMessage& message, feed::ItchFault fault);
     void put(const Channel& channel, const MessageHead& head, const Step& step, bool last);
     [[nodiscard]] bool admits(const MessageHead& head);
@@ -118,7 +101,8 @@ private:
     Options options_;
     ItchMessages messages_;
     SymbolFilter filter_;
-    std::size_t row_bytes_;
+    const Table* table_;
+    std::unique_ptr<feed::InstrumentTable> known_;  // used by the builders
     std::deque<Channel> channels_;
     std::vector<std::string> names_;
     std::unordered_map<std::string, feed::InstrumentId> by_name_;
@@ -128,6 +112,7 @@ private:
     std::uint64_t inconsistent_{0};
     std::uint64_t refused_{0};
     bool ended_{false};
+    StateLock state_;
     std::atomic<bool> in_use_{false};
 };
 

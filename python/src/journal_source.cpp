@@ -3,9 +3,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include <millpond/files/unpacked_file.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
-#include <millpond/net/unpacked_file.hpp>
 
 #include "source.hpp"
 
@@ -17,9 +17,13 @@ namespace {
 class JournalSource final : public Source {
 public:
     explicit JournalSource(const Options& options)
-        : path_(options.path), bytes_(options.bytes), start_(options.start), filter_(options.symbols) {
-        if (!std::filesystem::is_directory(path_) && net::is_packed(path_)) {
-            unpacked_.emplace(path_, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
+        : path_(options.path),
+          bytes_(options.bytes),
+          start_(options.start),
+          end_(options.end),
+          filter_(options.symbols) {
+        if (!std::filesystem::is_directory(path_) && files::is_packed(path_)) {
+            unpacked_.emplace(path_, std::filesystem::temp_directory_path(), journal::kMaxSegmentBytes);
         } else {
             begin(path_);
         }
@@ -32,16 +36,17 @@ public:
             begin(unpacked_->path());
         }
         rows_ = &rows;
-        const auto taken = reader_->poll(*this, max);
-        records_ += taken;
-        for (auto& fault : reader_->take_faults()) errors_.add(with_own_path(std::move(fault)));
-        return taken == max;
+        const auto polled = reader_->poll(*this, max);
+        records_ += polled;
+        for (auto& fault : reader_->drain_faults()) errors_.add(with_own_path(std::move(fault)));
+        return polled == max;
     }
     bool unpacks() const noexcept override { return !reader_; }
+    std::uint64_t outside() const noexcept override { return reader_ ? reader_->left_out() : 0; }
     std::size_t instruments() const noexcept override { return names_.size(); }
     market::Instrument instrument(feed::InstrumentId id) const noexcept override { return names_[id]; }
     Counts counts() const override { return {{"records", records_}, {"lost", lost_}, {"unnamed", unnamed_}}; }
-    /// As a share of the records, and of a compressed segment half of it for unpacking.
+    /// A share of the records; of a compressed segment half of it is for unpacking.
     std::uint64_t offset() const noexcept override {
         if (!reader_) return unpacked_->packed_offset() / 2;
         const auto all = records_end_ - first_record_;
@@ -60,7 +65,7 @@ public:
     }
     void on(const journal::LostRecord& lost) {
         lost_ += lost.count();
-        rows_->add_lost(lost.first, lost.last, static_cast<std::uint16_t>(lost.reason), lost.utc_ns);
+        rows_->add(lost);
         if (lost.reason == journal::LostReason::damaged) {
             errors_.add("journal '" + std::string{reader_->ring()} + "', records " + std::to_string(lost.first) +
                         " to " + std::to_string(lost.last) + ": damaged");
@@ -70,7 +75,7 @@ public:
 private:
     void begin(const std::filesystem::path& path) {
         reader_.emplace(path);
-        if (start_) reader_->seek_time(*start_);
+        reader_->select(start_, end_);
         for (const auto& segment : journal::describe_segments(path)) {
             if (segment.next_record == 0) continue;
             if (records_end_ == 0) first_record_ = segment.first_record;
@@ -91,7 +96,7 @@ private:
             epoch_ = epoch;
             numbers_.clear();
         }
-        if (id >= kMostInstruments) return false;
+        if (id >= kMaxInstruments) return false;
         if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, feed::kNoInstrument);
         auto number = numbers_[id];
         if (number == feed::kNoInstrument) {
@@ -104,7 +109,7 @@ private:
     }
     feed::InstrumentId number_of(feed::InstrumentId id) {
         const auto* named = reader_->instrument(id);
-        // As replay calls an instrument whose name is damaged.
+        // The same name that replay gives to an instrument whose name is damaged.
         const auto instrument =
             named != nullptr ? *named : market::Instrument{{}, feed::Symbol{"#" + std::to_string(id)}};
         const auto key = std::string{instrument.venue.view()} + '\0' + std::string{instrument.symbol.view()};
@@ -114,11 +119,12 @@ private:
         return place->second;
     }
 
-    static constexpr feed::InstrumentId kMostInstruments = 1U << 26U;
+    static constexpr feed::InstrumentId kMaxInstruments = 1U << 26U;
     std::string path_;
     std::uint64_t bytes_;  // of the files
     std::optional<std::int64_t> start_;
-    std::optional<net::UnpackedFile> unpacked_;     // its file lives as long as the reader
+    std::optional<std::int64_t> end_;
+    std::optional<files::UnpackedFile> unpacked_;   // its file lives as long as the reader
     std::optional<journal::JournalReader> reader_;  // none while a segment is being unpacked
     SymbolFilter filter_;
     Collector* rows_{nullptr};

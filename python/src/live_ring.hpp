@@ -16,7 +16,7 @@
 
 namespace millpond::python {
 
-/// A ring read in batches. Knows nothing of Python.
+/// Reads a ring in batches. Independent of Python.
 ///
 /// Threads: one at a time.
 class LiveRing {
@@ -27,11 +27,11 @@ public:
         Rows rows;
         std::uint64_t missed{0};
         Writer writer{Writer::alive};
-        bool ended{false};      ///< The ring is closed or superseded, and nothing is left in it.
-        bool restarted{false};  ///< Another writer went on with the ring since the last batch.
+        bool ended{false};      ///< The ring is closed or superseded, and has been read completely.
+        bool restarted{false};  ///< Another writer has continued the ring since the last batch.
     };
-    /// What of an instrument the board holds.
-    struct Standing {
+    /// Records of an instrument on the board.
+    struct InstrumentState {
         std::optional<feed::Quote> quote{};
         std::uint64_t quote_number{0};
         std::optional<feed::Status> status{};
@@ -39,17 +39,17 @@ public:
     };
 
     LiveRing(const market::RingReaderOptions& reader, const std::optional<std::vector<std::string>>& symbols,
-             bool mantissa)
-        : reader_(reader), filter_(symbols), collector_({.mantissa = mantissa}), starts_(reader_.writer_starts()) {}
+             bool nanos)
+        : reader_(reader), filter_(symbols), collector_({.nanos = nanos}), starts_(reader_.writer_starts()) {}
 
-    /// Rows of at most max_rows entries: all that are ready, or the first that come before the time is over. A
-    /// writer that has died ends the wait once. `pause` is called now and then during a wait and may throw.
+    /// Returns rows of at most max_rows entries: all that are ready, or the first that arrive before the timeout. The
+    /// death of the writer ends the wait once. pause: called now and then during a wait; may throw.
     template <class Pause>
     Batch poll(std::size_t max_rows, std::optional<std::int64_t> timeout_ns, Pause&& pause);
 
-    /// The board by instrument. Before the first batch, batches then begin where it ends, without a hole or an overlap;
-    /// later it is only looked at.
-    [[nodiscard]] std::vector<Standing> board();
+    /// Returns the board by instrument. Before the first batch, batches then begin where the board ends, without a gap
+    /// or an overlap; later calls only read the board.
+    [[nodiscard]] std::vector<InstrumentState> board();
 
     [[nodiscard]] market::RingReader& reader() noexcept { return reader_; }
     /// The reader's account, in which events of unwanted instruments count as filtered.
@@ -62,12 +62,12 @@ public:
     [[nodiscard]] bool wants(feed::InstrumentId id) {
         return filter_.wants(id, [&] { return symbol(id); });
     }
-    /// As Collector makes them: for the board's rows.
+    /// Options of the collector, for the board's rows.
     [[nodiscard]] Collector::Options collecting() const noexcept { return collector_.options(); }
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return in_use_; }
 
 private:
-    /// What the reader hands its events to.
+    /// Receives the reader's events.
     struct Handler {
         LiveRing& ring;
         std::uint64_t missed{0};
@@ -84,11 +84,12 @@ private:
         }
         void on(const queue::MissedRange& range) {
             missed += range.count();
-            ring.collector_.add_lost(range.first, range.last, 1, 0);
+            ring.collector_.add(journal::LostRecord{.first = range.first, .last = range.last});
         }
     };
     struct BoardHandler {
-        std::vector<Standing>& board;
+        LiveRing& ring;
+        std::vector<InstrumentState>& board;
         const market::RingReader& reader;
 
         void on(const feed::Quote& quote) {
@@ -100,23 +101,30 @@ private:
             board[status.instrument].status = status;
             board[status.instrument].status_number = reader.current();
         }
-        template <class Other>
-        void on(const Other&) {}  // a board has none
+        /// The levels of the board are the first rows of the first batch.
+        void on(const feed::Level& level) {
+            if (ring.wants(level.instrument)) ring.collector_.add(level, reader.current());
+        }
+        void on(const feed::Trade&) {}
+        void on(const feed::TradeBreak&) {}
+        void on(const feed::Gap&) {}
+        void on(const feed::Clear&) {}
+        void on(const queue::MissedRange&) {}
     };
 
     [[nodiscard]] std::string_view symbol(feed::InstrumentId id) {
         const auto* named = reader_.instrument(id);
         return named != nullptr ? named->symbol.view() : std::string_view{};
     }
-    void look_at(std::vector<Standing>& board) const;
+    void read_board(std::vector<InstrumentState>& board) const;
     [[nodiscard]] Writer writer() noexcept;
 
     market::RingReader reader_;
     SymbolFilter filter_;
     Collector collector_;
     std::uint64_t starts_;
-    std::uint64_t unwanted_{0};       // events of the ring, not of the board, that the filter left out
-    Writer reported_{Writer::alive};  // by the last batch
+    std::uint64_t unwanted_{0};       // events of the ring, without those of the board, that the filter excluded
+    Writer reported_{Writer::alive};  // state reported by the last batch
     bool started_{false};
     std::atomic<bool> in_use_{false};
 };
@@ -131,23 +139,24 @@ LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t>
     Handler handler{*this};
     Batch batch;
     started_ = true;
-    collector_.rows().quotes.reserve(std::min<std::size_t>(max_rows, reader_.account().queued));
-    std::size_t taken = 0;
+    collector_.rows().of<feed::Quote>().reserve(std::min<std::size_t>(max_rows, reader_.account().queued));
+    std::size_t polled = 0;
     for (;;) {
-        // Before the poll: what was published before the end is then in it.
+        // Before the poll, which then includes all that was published before the end.
         const auto state = writer();
         const auto wanted = std::min(kChunk, max_rows - collector_.rows().size());
         const auto got = reader_.poll(handler, wanted);
-        taken += got;
+        polled += got;
         batch.writer = state;
         const bool drained = got < wanted;
-        // A filter may leave out entries for as long as the writer goes on: what was ready at the call is enough.
-        const bool enough = drained || taken >= reader_.capacity();
+        // A filter may exclude entries for as long as the writer publishes: stop after the entries that were ready at
+        // the call.
+        const bool enough = drained || polled >= reader_.capacity();
         const auto made = collector_.rows().size();
         if (made == max_rows || (enough && made != 0)) break;
         batch.ended = drained && (state == Writer::closed || state == Writer::superseded);
         if (batch.ended) break;
-        if (drained && state == Writer::dead && reported_ != Writer::dead) break;  // nothing may ever come
+        if (drained && state == Writer::dead && reported_ != Writer::dead) break;  // no more entries may ever arrive
         const auto now = core::monotonic_nanos();
         if (enough && timeout_ns && now - begin >= *timeout_ns) break;
         if (now >= pause_at) {
@@ -161,7 +170,7 @@ LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t>
     starts_ = starts;
     batch.missed = handler.missed;
     reported_ = batch.writer;
-    batch.rows = collector_.take();
+    batch.rows = collector_.drain();
     return batch;
 }
 
@@ -175,12 +184,12 @@ inline LiveRing::Writer LiveRing::writer() noexcept {
     return reader_.has_writer() ? Writer::silent : Writer::dead;
 }
 
-inline std::vector<LiveRing::Standing> LiveRing::board() {
-    std::vector<Standing> board(reader_.max_instruments());
+inline std::vector<LiveRing::InstrumentState> LiveRing::board() {
+    std::vector<InstrumentState> board(reader_.max_instruments());
     if (started_) {
-        look_at(board);
+        read_board(board);
     } else {
-        BoardHandler handler{board, reader_};
+        BoardHandler handler{*this, board, reader_};
         reader_.join(handler);
         started_ = true;
     }
@@ -188,7 +197,7 @@ inline std::vector<LiveRing::Standing> LiveRing::board() {
     return board;
 }
 
-inline void LiveRing::look_at(std::vector<Standing>& board) const {
+inline void LiveRing::read_board(std::vector<InstrumentState>& board) const {
     const auto& shared = reader_.board();
     for (std::uint32_t id = 0; id < shared.instruments(); ++id) {
         const auto status = shared.status(id);
@@ -198,7 +207,7 @@ inline void LiveRing::look_at(std::vector<Standing>& board) const {
         }
         auto quote = shared.quote(id);
         if (quote.state != market::RecordState::whole || quote.event.channel >= shared.max_channels()) continue;
-        // After the quote: what voids it or makes it incomplete is on the board by then.
+        // After the quote: a Clear or Gap that affects it is on the board by then.
         if (quote.number <= shared.cleared(quote.event.channel)) continue;
         if (quote.number <= shared.gapped(quote.event.channel)) quote.event.flags |= feed::kIncomplete;
         board[id].quote = quote.event;

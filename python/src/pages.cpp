@@ -12,8 +12,8 @@ namespace millpond::python {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
-constexpr std::size_t kMostKept = std::size_t{64} << 20;
-constexpr std::size_t kMostBlocks = 32;
+constexpr std::size_t kMaxKept = std::size_t{64} << 20;
+constexpr std::size_t kMaxBlocks = 32;
 
 /// So that arrays of nearly the same size have blocks of the same size.
 std::size_t block_bytes(std::size_t bytes) {
@@ -42,7 +42,7 @@ struct Block {
 class Kept {
 public:
     /// Null when there is none of this size, or another thread is here.
-    void* take(std::size_t bytes) noexcept {
+    void* pop(std::size_t bytes) noexcept {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock) return nullptr;
         for (std::size_t i = count_; i-- > 0;) {
@@ -55,12 +55,12 @@ public:
         }
         return nullptr;
     }
-    /// False when the block was not kept. The oldest ones make room.
+    /// False when the block was not kept. The oldest blocks are freed for it.
     bool keep(const Block& block) noexcept {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock || block.bytes > kMostKept) return false;
+        if (!lock || block.bytes > kMaxKept) return false;
         std::size_t gone = 0;
-        for (; count_ - gone == kMostBlocks || bytes_ + block.bytes > kMostKept; ++gone) {
+        for (; count_ - gone == kMaxBlocks || bytes_ + block.bytes > kMaxKept; ++gone) {
             ::munmap(blocks_[gone].pages, blocks_[gone].bytes);
             bytes_ -= blocks_[gone].bytes;
         }
@@ -74,7 +74,7 @@ public:
 private:
     // Only ever tried: a child after fork may find it locked for ever, and does without what is kept.
     std::mutex mutex_;
-    std::array<Block, kMostBlocks + 1> blocks_{};
+    std::array<Block, kMaxBlocks + 1> blocks_{};
     std::size_t count_{0};
     std::size_t bytes_{0};
 };
@@ -85,7 +85,7 @@ Kept kept;
 
 void* acquire_pages(std::size_t bytes) {
     const auto size = block_bytes(bytes);
-    auto* const pages = kept.take(size);
+    auto* const pages = kept.pop(size);
     return pages != nullptr ? pages : map(size);
 }
 

@@ -2,10 +2,12 @@
 
 #include <nanobind/nanobind.h>
 
-/// What each file adds to the module.
+/// The functions by which each file adds its part to the module.
 namespace millpond::python {
 
 void add_arrow_stream(nanobind::module_& module);
+void add_book(nanobind::module_& module);
+void add_contents(nanobind::module_& module);
 void add_fix_log(nanobind::module_& module);
 void add_itch_rows(nanobind::module_& module);
 void add_ring(nanobind::module_& module);

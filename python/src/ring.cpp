@@ -38,11 +38,11 @@ const char* text_of(LiveRing::Writer writer) noexcept {
 }
 
 void open_ring(LiveRing* place, const std::string& name, const std::optional<std::vector<std::string>>& symbols,
-               bool mantissa, std::int64_t silent_after_ns, const std::string& visible_as, bool own) {
+               bool nanos, std::int64_t silent_after_ns, const std::string& visible_as, bool own) {
     const market::RingReaderOptions options{
         .name = name, .visible_as = visible_as, .silent_after = std::chrono::nanoseconds{silent_after_ns}, .own = own};
     const nb::gil_scoped_release unlocked;
-    new (place) LiveRing(options, symbols, mantissa);
+    new (place) LiveRing(options, symbols, nanos);
 }
 
 nb::typed<nb::tuple, ByteArrays, std::uint64_t, nb::str, bool, bool> poll(LiveRing& ring, std::size_t max_rows,
@@ -73,17 +73,17 @@ nb::typed<nb::tuple, ByteArray, ByteArray> board(LiveRing& ring) {
             collector.add(status, each.status_number);
         }
     }
-    auto rows = collector.take();
-    return nb::make_tuple(to_bytes(std::move(rows.quotes)), to_bytes(std::move(rows.statuses)));
+    auto rows = collector.drain();
+    return nb::make_tuple(to_bytes(std::move(rows.of<feed::Quote>())), to_bytes(std::move(rows.of<feed::Status>())));
 }
 
 /// (venue, symbol) of the instruments from `first` on.
 NameList names_of_ring(LiveRing& ring, std::uint32_t first) {
-    return name_list(first, ring.reader().instruments(), [&](std::size_t id) {
+    return to_list(names_from(first, ring.reader().instruments(), [&](std::size_t id) {
         using Texts = std::pair<std::string_view, std::string_view>;
         const auto* named = ring.reader().instrument(static_cast<feed::InstrumentId>(id));
         return named == nullptr ? Texts{} : Texts{named->venue.view(), named->symbol.view()};
-    });
+    }));
 }
 
 nb::typed<nb::dict, nb::str, std::uint64_t> account(LiveRing& ring) {
@@ -127,7 +127,7 @@ void add_ring(nb::module_& module) {
         },
         nullptr);
     nb::class_<LiveRing>(module, "Ring")
-        .def("__init__", &open_ring, nb::arg("name"), nb::arg("symbols").none(), nb::arg("mantissa"),
+        .def("__init__", &open_ring, nb::arg("name"), nb::arg("symbols").none(), nb::arg("nanos"),
              nb::arg("silent_after_ns"), nb::arg("visible_as"), nb::arg("own"))
         .def("poll", &poll, nb::arg("max_rows"), nb::arg("timeout_ns").none())
         .def("board", &board)

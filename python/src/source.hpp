@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/files/timestamps.hpp>
 #include <millpond/market/quote_board.hpp>
 
 #include "collector.hpp"
@@ -16,38 +17,48 @@
 
 namespace millpond::python {
 
-/// A file of any kind, read from front to back into rows. Knows nothing of Python.
+/// The instruments that a reader has found, by number.
+class Instruments {
+public:
+    virtual ~Instruments() = default;
+    Instruments() = default;
+    Instruments(const Instruments&) = delete;
+    Instruments& operator=(const Instruments&) = delete;
+
+    /// Upper bound of the instrument numbers that have a name.
+    [[nodiscard]] virtual std::size_t instruments() const noexcept = 0;
+    [[nodiscard]] virtual market::Instrument instrument(feed::InstrumentId id) const noexcept = 0;
+};
+
+/// A file of any kind, read from start to end into rows. Independent of Python.
 ///
 /// Threads: one at a time.
-class Source {
+class Source : public Instruments {
 public:
     struct Options {
         std::string path{};
-        std::string format{};  ///< Of datagrams in a capture: itch, quotes, bbo28 or miax-tom.
-        std::string only{};    ///< Of a capture: the datagrams to this ADDRESS:PORT; empty: to any.
+        std::string format{};  ///< Format of the datagrams in a capture: itch, quotes, bbo28 or miax-tom.
+        std::string only{};    ///< Reads only the capture's datagrams to this ADDRESS:PORT; empty: all.
+        files::Timestamps timestamps{files::Timestamps::automatic};  ///< Of a capture.
         std::optional<std::vector<std::string>> symbols{};
         std::optional<std::int64_t> start{};
         std::optional<std::int64_t> end{};
-        std::int64_t midnight_utc_ns{0};  ///< Of the exchange's day.
-        std::uint64_t bytes{0};           ///< Of the file as it lies there, compressed or not.
+        std::int64_t midnight_utc_ns{0};  ///< Midnight of the exchange's day.
+        std::uint64_t bytes{0};           ///< Size of the file on the disk, compressed or not.
+        std::uint32_t depth{0};           ///< ITCH: levels of a side that have rows; feed::kFullDepth: all.
+        bool orders{false};               ///< ITCH: changes of orders have rows.
     };
-    /// Each count with its name, in the order in which they are to be shown.
+    /// Counts with their names, in the order of display.
     using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-    virtual ~Source() = default;
-    Source() = default;
-    Source(const Source&) = delete;
-    Source& operator=(const Source&) = delete;
-
-    /// Reads up to `max` messages, datagrams or records. False at the end of the file, or where it cannot be read on.
+    /// Reads up to `max` messages, datagrams or records. Returns false at the end of the file, or at damage.
     [[nodiscard]] virtual bool read(Collector& rows, std::size_t max) = 0;
-    /// Whether the next read unpacks a part of the file and gives no rows, whatever `max` is.
+    /// Whether the next read only unpacks a part of the file and returns no rows, whatever `max` is.
     [[nodiscard]] virtual bool unpacks() const noexcept { return false; }
-    /// Instruments below this number have a name.
-    [[nodiscard]] virtual std::size_t instruments() const noexcept = 0;
-    [[nodiscard]] virtual market::Instrument instrument(feed::InstrumentId id) const noexcept = 0;
+    /// Number of events that the source excluded by time; the collector excludes others.
+    [[nodiscard]] virtual std::uint64_t outside() const noexcept { return 0; }
     [[nodiscard]] virtual Counts counts() const = 0;
-    /// Bytes of the file, as it lies there, behind what was read; of a journal about that.
+    /// Bytes of the file, as on the disk, that were read; for a journal approximately.
     [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
 
     [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }

@@ -8,31 +8,21 @@
 namespace millpond::python {
 namespace {
 
-const char* arrow_format_of(ColumnKind kind, bool mantissa) noexcept {
+const char* arrow_format_of(ColumnKind kind, bool nanos) noexcept {
     switch (kind) {
         case ColumnKind::time: return "tsn:UTC";
-        case ColumnKind::price: return mantissa ? "l" : "g";
+        case ColumnKind::price: return nanos ? "l" : "g";
+        case ColumnKind::size: return "l";
         case ColumnKind::number64: return "L";
-        case ColumnKind::instrument: return "I";
+        case ColumnKind::instrument:
+        case ColumnKind::number32: return "I";
         case ColumnKind::number16: return "S";
-        case ColumnKind::text4: return "u";
+        case ColumnKind::text: return "u";
     }
     return "";
 }
 
-std::size_t bytes_of(ColumnKind kind) noexcept {
-    switch (kind) {
-        case ColumnKind::time:
-        case ColumnKind::price:
-        case ColumnKind::number64: return 8;
-        case ColumnKind::instrument:
-        case ColumnKind::text4: return 4;
-        case ColumnKind::number16: return 2;
-    }
-    return 0;
-}
-
-/// One column of a few rows.
+/// A column of a few rows.
 struct Cells {
     const std::byte* first;
     std::size_t stride;
@@ -58,11 +48,20 @@ void append_numbers(ArrowColumn& column, const Cells& cells, NumberOf&& number_o
     end_rows(column, cells.rows);
 }
 
-void append_texts(ArrowColumn& column, const Cells& cells) {
+/// Appends texts of Latin-1, padded with zeros, as UTF-8.
+void append_texts(ArrowColumn& column, const Cells& cells, std::size_t bytes) {
+    constexpr unsigned kAscii = 0x80;
+    std::string text;
     for (std::size_t row = 0; row < cells.rows; ++row) {
-        core::FixedString<4> text;
-        std::memcpy(&text, cells.first + row * cells.stride, sizeof text);
-        append_text(column, text.view());
+        const auto* const begin = reinterpret_cast<const char*>(cells.first + row * cells.stride);
+        const std::string_view padded{begin, bytes};
+        text.clear();
+        for (const char each : padded.substr(0, padded.find_last_not_of('\0') + 1)) {
+            const auto code = static_cast<unsigned char>(each);
+            if (code >= kAscii) text += static_cast<char>(0xC0U | code >> 6U);
+            text += static_cast<char>(code >= kAscii ? kAscii | (code & 0x3FU) : code);
+        }
+        append_text(column, text);
     }
 }
 
@@ -77,18 +76,18 @@ std::string printable(std::string_view text) {
 
 }  // namespace
 
-std::vector<ArrowColumn> TableColumns::new_columns(std::size_t room) const {
+std::vector<ArrowColumn> TableColumns::new_columns(std::size_t rows_to_reserve) const {
     std::vector<ArrowColumn> all;
     for (const auto& column : table_->columns) {
         if (column.kind == ColumnKind::instrument) {
             all.push_back(number_column("venue", "i"));
             all.push_back(number_column("symbol", "i"));
-            for (auto names = all.end() - 2; names != all.end(); ++names) names->values.reserve(room * 4);
+            for (auto names = all.end() - 2; names != all.end(); ++names) names->values.reserve(rows_to_reserve * 4);
         }
-        all.push_back(column.kind == ColumnKind::text4
-                          ? text_column(column.name)
-                          : number_column(column.name, arrow_format_of(column.kind, mantissa_)));
-        all.back().values.reserve(room * bytes_of(column.kind));
+        all.push_back(column.kind == ColumnKind::text
+                          ? text_column(std::string{column.name})
+                          : number_column(column.shown_name(nanos_), arrow_format_of(column.kind, nanos_)));
+        all.back().values.reserve(rows_to_reserve * (column.kind == ColumnKind::text ? 4 : column.bytes));
     }
     return all;
 }
@@ -99,13 +98,13 @@ std::vector<ArrowColumn> TableColumns::empty() {
     return columns;
 }
 
-std::vector<ArrowColumn> TableColumns::take() {
+std::vector<ArrowColumn> TableColumns::drain() {
     show_names(columns_);
     return std::exchange(columns_, {});
 }
 
-void TableColumns::append(std::span<const std::byte> bytes, std::size_t rows, std::size_t room) {
-    if (columns_.empty()) columns_ = new_columns(room);
+void TableColumns::append(std::span<const std::byte> bytes, std::size_t rows, std::size_t rows_to_reserve) {
+    if (columns_.empty()) columns_ = new_columns(rows_to_reserve);
     constexpr auto same = [](auto cell) { return cell; };
     constexpr auto never = [](auto) { return false; };
     auto to = columns_.begin();
@@ -116,15 +115,17 @@ void TableColumns::append(std::span<const std::byte> bytes, std::size_t rows, st
                 append_numbers<std::int64_t>(*to++, cells, same, [](auto cell) { return cell == kNoTime; });
                 break;
             case ColumnKind::price:
-                if (mantissa_) {
-                    append_numbers<std::int64_t>(*to++, cells, same, [](auto cell) { return cell == kNoPrice; });
+                if (nanos_) {
+                    append_numbers<std::int64_t>(*to++, cells, same, [](auto cell) { return cell == feed::kNoPrice; });
                 } else {
                     append_numbers<double>(*to++, cells, same, [](auto cell) { return std::isnan(cell); });
                 }
                 break;
+            case ColumnKind::size: append_numbers<std::int64_t>(*to++, cells, same, never); break;
             case ColumnKind::number64: append_numbers<std::uint64_t>(*to++, cells, same, never); break;
             case ColumnKind::number16: append_numbers<std::uint16_t>(*to++, cells, same, never); break;
-            case ColumnKind::text4: append_texts(*to++, cells); break;
+            case ColumnKind::number32: append_numbers<std::uint32_t>(*to++, cells, same, never); break;
+            case ColumnKind::text: append_texts(*to++, cells, column.bytes); break;
             case ColumnKind::instrument: {
                 constexpr auto none = [](feed::InstrumentId id) { return id == feed::kNoInstrument; };
                 learn_names();
@@ -150,8 +151,8 @@ std::shared_ptr<const ArrowColumn> TableColumns::Names::show() {
 }
 
 void TableColumns::learn_names() {
-    for (auto id = symbols_.of_instrument.size(); id < source_->instruments(); ++id) {
-        const auto named = source_->instrument(static_cast<feed::InstrumentId>(id));
+    for (auto id = symbols_.of_instrument.size(); id < instruments_->instruments(); ++id) {
+        const auto named = instruments_->instrument(static_cast<feed::InstrumentId>(id));
         venues_.add(printable(named.venue.view()));
         symbols_.add(printable(named.symbol.view()));
     }

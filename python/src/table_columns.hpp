@@ -15,27 +15,27 @@
 
 namespace millpond::python {
 
-/// The columns of one table of a scan; rows are appended in batches. An instrument becomes three columns: venue, symbol
-/// and its number.
+/// The columns of one table; rows are appended in batches. An instrument becomes three columns: venue, symbol and its
+/// number.
 ///
 /// Threads: one at a time, and not while the source is read.
 class TableColumns {
 public:
-    /// mantissa: prices are integers.
-    TableColumns(const Source& source, const Table& table, bool mantissa)
-        : source_(&source), table_(&table), mantissa_(mantissa) {}
+    /// nanos: prices are integers.
+    TableColumns(const Instruments& instruments, const Table& table, bool nanos)
+        : instruments_(&instruments), table_(&table), nanos_(nanos) {}
 
-    [[nodiscard]] TableKind kind() const noexcept { return table_->kind; }
+    [[nodiscard]] const Table& table() const noexcept { return *table_; }
     [[nodiscard]] std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().rows; }
     /// Columns without rows.
     [[nodiscard]] std::vector<ArrowColumn> empty();
-    /// room: number of rows to reserve memory for, if these are the first rows.
-    void append(std::span<const std::byte> bytes, std::size_t rows, std::size_t room);
+    /// rows_to_reserve: number of rows to reserve memory for, if these are the first rows.
+    void append(std::span<const std::byte> bytes, std::size_t rows, std::size_t rows_to_reserve);
     /// Returns the columns; further rows go to new ones.
-    [[nodiscard]] std::vector<ArrowColumn> take();
+    [[nodiscard]] std::vector<ArrowColumn> drain();
 
 private:
-    /// Names as an Arrow dictionary: each text once, and the place of each instrument's text.
+    /// Names as an Arrow dictionary: each text once, and the index of each instrument's text.
     struct Names {
         ArrowColumn texts = text_column("");
         std::map<std::string, std::int32_t, std::less<>> places;
@@ -46,14 +46,14 @@ private:
         std::shared_ptr<const ArrowColumn> show();
     };
 
-    [[nodiscard]] std::vector<ArrowColumn> new_columns(std::size_t room) const;
+    [[nodiscard]] std::vector<ArrowColumn> new_columns(std::size_t rows_to_reserve) const;
     void learn_names();
-    /// Attaches the names as dictionaries of the columns that refer to them.
+    /// Attaches the names as dictionaries to the columns that refer to them.
     void show_names(std::vector<ArrowColumn>& columns);
 
-    const Source* source_;
+    const Instruments* instruments_;
     const Table* table_;
-    bool mantissa_;
+    bool nanos_;
     std::vector<ArrowColumn> columns_;
     Names venues_;
     Names symbols_;

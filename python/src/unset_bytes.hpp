@@ -8,7 +8,7 @@
 
 namespace millpond::python {
 
-/// An allocator whose elements are left unset where a vector would make them zero: resize() touches no memory.
+/// An allocator that leaves new elements unset, which a vector would set to zero: resize() touches no memory.
 template <class T>
 struct UnsetAllocator : std::allocator<T> {
     template <class U>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 HEADER = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
-"""Of a pcap file with microseconds and Ethernet frames."""
+"""The header of a pcap file with microseconds and Ethernet frames."""
 
 
 def record(number: int, payload: bytes, port: int = 26400) -> bytes:
@@ -17,5 +17,5 @@ def record(number: int, payload: bytes, port: int = 26400) -> bytes:
 
 
 def mold(sequence: int, messages: bytes, count: int, session: bytes = b"0000000001") -> bytes:
-    """A MoldUDP64 datagram of messages that each have their length."""
+    """A MoldUDP64 datagram with messages, each after its length."""
     return session + struct.pack(">QH", sequence, count) + messages

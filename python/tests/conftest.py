@@ -1,4 +1,4 @@
-"""Rings with names of their own, and the program `millpond`, for the tests."""
+"""Rings with unique names, and the program `millpond`, for the tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 _numbers = itertools.count()
 
 LONG = os.environ.get("MILLPOND_LONG_TESTS", "") not in ("", "0")
-"""Comparisons with other packages at their full size, some minutes each: `make check-all`."""
+"""Full-size comparisons with other packages, some minutes each: `make check-all`."""
 
 # A wheel has no ring writer.
 if importlib.util.find_spec("millpond._ring_writer") is None:
@@ -25,7 +25,7 @@ if importlib.util.find_spec("millpond._ring_writer") is None:
 
 @pytest.fixture(autouse=True)
 def ctrl_c_interrupts() -> Iterator[None]:
-    """A shell's background job ignores SIGINT; here it does what it does in a terminal."""
+    """Restores SIGINT, which background jobs of a shell ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -49,7 +49,7 @@ def program() -> str:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Real captures, where the machine has them."""
+    """The folder of real captures, if the machine has them."""
     folder = os.environ.get("MILLPOND_TEST_DATA", "")
     if not folder:
         pytest.skip("MILLPOND_TEST_DATA names no folder")
@@ -57,7 +57,7 @@ def data() -> Path:
 
 
 class Gateway:
-    """The program as a gateway of one quotes feed, with what it said about where it listens."""
+    """The program as a gateway with one quotes feed, and the log lines that name its ports."""
 
     def __init__(self, program: str, ring: str, *more: str, form: str = "quotes") -> None:
         self.ring = ring
@@ -75,7 +75,7 @@ class Gateway:
         raise RuntimeError("the gateway did not start: " + self.said)
 
     def port_in(self, words: str) -> str:
-        """The port in the first line that has these words."""
+        """The port in the first log line that contains these words."""
         line = next(line for line in self.said.splitlines() if words in line)
         return line.partition("127.0.0.1:")[2].split()[0].rstrip(",;/")
 

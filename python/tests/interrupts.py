@@ -11,9 +11,8 @@ STEPS = 30
 
 
 def ended_by_interrupts(call: Callable[[], object], expected: tuple[type[BaseException], ...]) -> int:
-    """
-    How many of `STEPS` calls were ended by an interrupt, each at a later moment. Fails if an interrupt during a call is
-    lost, or ends it with an exception that is not expected.
+    """Interrupts each of `STEPS` calls at a later moment. Returns the number of calls that the interrupt ended. Fails
+    if an interrupt during a call is lost, or ends the call with an unexpected exception.
     """
     fired: list[bool] = []
 
@@ -26,7 +25,7 @@ def ended_by_interrupts(call: Callable[[], object], expected: tuple[type[BaseExc
     call()
     took = time.monotonic() - begin
     before = signal.signal(signal.SIGALRM, interrupt)
-    gc.disable()  # Python ignores what a callback of the collector raises, as in those of hypothesis
+    gc.disable()  # Python ignores exceptions in callbacks of the collector, such as those of hypothesis
     ended = 0
     try:
         for step in range(STEPS):

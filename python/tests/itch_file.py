@@ -38,7 +38,7 @@ def replace(locate: int, nanos: int, order: int, new: int, shares: int, price: i
 
 
 def made_up_day(messages: int, stocks: int, seed: int = 1) -> tuple[bytes, list[tuple[int, str, int, int, int, int]]]:
-    """A day's bytes, and the quotes that a plain dictionary of orders gives: (message, stock, bid, ask, sizes)."""
+    """The bytes of a day, and the quotes that a plain dictionary of orders gives: (message, stock, bid, ask, sizes)."""
     random_ = random.Random(seed)
     orders: dict[int, tuple[int, str, int, int]] = {}
     levels: dict[int, dict[str, dict[int, int]]] = defaultdict(lambda: {"B": defaultdict(int), "S": defaultdict(int)})
@@ -75,12 +75,12 @@ def made_up_day(messages: int, stocks: int, seed: int = 1) -> tuple[bytes, list[
                 change(locate, side, price, -shares)
                 out.append(delete(locate, nanos, order))
             elif what < 0.85:
-                taken = random_.randrange(1, shares + 1)
-                change(locate, side, price, -taken)
-                orders[order] = (locate, side, price, shares - taken)
-                if taken == shares:
+                reduced = random_.randrange(1, shares + 1)
+                change(locate, side, price, -reduced)
+                orders[order] = (locate, side, price, shares - reduced)
+                if reduced == shares:
                     del orders[order], alive[at]
-                out.append(execute(locate, nanos, order, taken, number))
+                out.append(execute(locate, nanos, order, reduced, number))
             else:
                 change(locate, side, price, -shares)
                 del orders[order]

@@ -1,5 +1,4 @@
-// A ring's writer for the tests: publishes what a gateway would, one event a call. And readers without Python and
-// a day's ITCH file, for the benches.
+// Writes a ring for the tests, one event per call. For the benches also readers without Python, and a day's ITCH file.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -23,23 +22,29 @@ namespace {
 
 using namespace millpond;
 
-void open(market::RingWriter* place, const std::string& name, std::uint64_t capacity, std::uint32_t instruments) {
+void open(market::RingWriter* place, const std::string& name, std::uint64_t capacity, std::uint32_t instruments,
+          std::uint32_t depth) {
     market::RingWriterOptions options;
     options.name = name;
     options.capacity = capacity;
     options.max_instruments = instruments;
     options.max_channels = 4;
+    options.depth = depth;
     new (place) market::RingWriter(options);
+    if (depth != 0) static_cast<void>(place->set_depth(0, {.depth = depth}));
     place->heartbeat(core::utc_nanos());
 }
+
+/// Prices come in 1/10000.
+feed::Price price_of(std::int64_t price) { return price * (feed::kPriceScale / 10'000); }
 
 bool quote(market::RingWriter& writer, std::uint32_t id, std::int64_t bid, std::int64_t ask, std::uint64_t sequence,
            std::uint16_t channel, std::uint64_t size) {
     feed::Quote event;
     event.instrument = id;
     event.channel = channel;
-    event.bid_price = size == 0 ? 0 : bid;
-    event.ask_price = ask;
+    event.bid_price = size == 0 ? 0 : price_of(bid);
+    event.ask_price = price_of(ask);
     event.bid_size = size;
     event.ask_size = size + 1;
     event.exchange_utc_ns = 1'700'000'000'000'000'000 + static_cast<std::int64_t>(sequence);
@@ -48,7 +53,7 @@ bool quote(market::RingWriter& writer, std::uint32_t id, std::int64_t bid, std::
     return writer.publish(event);
 }
 
-/// `count` quotes of instrument `id`, their bids 1, 2, 3, ...
+/// Publishes `count` quotes of instrument `id`, with bids 1, 2, 3, ...
 void flood(market::RingWriter& writer, std::uint32_t id, std::uint64_t count) {
     const nb::gil_scoped_release unlocked;
     for (std::uint64_t i = 1; i <= count; ++i) {
@@ -60,7 +65,7 @@ bool trade(market::RingWriter& writer, std::uint32_t id, std::int64_t price, std
            std::uint64_t trade_id) {
     feed::Trade event;
     event.instrument = id;
-    event.price = price;
+    event.price = price_of(price);
     event.size = size;
     event.trade_id = trade_id;
     event.receive_utc_ns = 1'700'000'000'000'000'000;
@@ -96,13 +101,25 @@ bool clear(market::RingWriter& writer, std::uint16_t channel) {
     return writer.publish(event);
 }
 
-/// Adds up bids.
+bool level(market::RingWriter& writer, std::uint32_t id, std::uint16_t side, std::int64_t price, std::uint64_t size,
+           std::uint16_t flags) {
+    feed::Level event;
+    event.instrument = id;
+    event.side = static_cast<feed::Side>(side);
+    event.price = price_of(price);
+    event.size = size;
+    event.orders = 1;
+    event.flags = flags;
+    return writer.publish(event);
+}
+
+/// Sums up bids, modulo 2^64.
 struct Sum {
-    std::int64_t bids{0};
+    std::uint64_t bids{0};
     std::uint64_t events{0};
 
     void on(const feed::Quote& quote) {
-        bids += quote.bid_price;
+        bids += static_cast<std::uint64_t>(quote.bid_price);
         ++events;
     }
     template <class Other>
@@ -111,8 +128,8 @@ struct Sum {
     }
 };
 
-/// Reads until `count` events came; returns the sum of their bids.
-std::int64_t drain(market::RingReader& reader, std::uint64_t count) {
+/// Reads `count` events. Returns the sum of their bids, modulo 2^64.
+std::uint64_t drain(market::RingReader& reader, std::uint64_t count) {
     const nb::gil_scoped_release unlocked;
     Sum sum;
     while (sum.events < count && reader.poll(sum, 4'096) != 0) {
@@ -135,10 +152,10 @@ struct Keep {
     }
 };
 
-/// The same for a consumer that keeps what it reads: a batch in memory of its own lives until the next one is there.
-std::int64_t collect(market::RingReader& reader, std::uint64_t count, std::size_t batch) {
+/// Like the other, for a consumer that keeps the rows: each batch has its own memory until the next one exists.
+std::uint64_t collect(market::RingReader& reader, std::uint64_t count, std::size_t batch) {
     const nb::gil_scoped_release unlocked;
-    std::int64_t bids = 0;
+    std::uint64_t bids = 0;
     Keep newest;
     for (std::uint64_t events = 0; events < count;) {
         Keep keep;
@@ -146,7 +163,7 @@ std::int64_t collect(market::RingReader& reader, std::uint64_t count, std::size_
         while (keep.events < batch && reader.poll(keep, std::min<std::size_t>(4'096, batch - keep.events)) != 0) {
         }
         if (keep.events == 0) break;
-        for (const auto& quote : keep.quotes) bids += quote.bid_price;
+        for (const auto& quote : keep.quotes) bids += static_cast<std::uint64_t>(quote.bid_price);
         events += keep.events;
         newest = std::move(keep);
     }
@@ -164,13 +181,15 @@ NB_MODULE(_ring_writer, module) {
         .def("drain", &drain)
         .def("collect", &collect);
     nb::class_<market::RingWriter>(module, "RingWriter")
-        .def("__init__", &open, nb::arg("name"), nb::arg("capacity") = 1024, nb::arg("instruments") = 16)
+        .def("__init__", &open, nb::arg("name"), nb::arg("capacity") = 1024, nb::arg("instruments") = 16,
+             nb::arg("depth") = 0)
         .def("name",
              [](market::RingWriter& writer, std::uint32_t id, const std::string& symbol) {
                  return writer.name(id, feed::Venue{"XNAS"}, feed::Symbol{symbol});
              })
         .def("quote", &quote, nb::arg("id"), nb::arg("bid"), nb::arg("ask"), nb::arg("sequence") = 0,
              nb::arg("channel") = 0, nb::arg("size") = 100)
+        .def("level", &level)
         .def("flood", &flood)
         .def("trade", &trade)
         .def("trade_break", &trade_break)

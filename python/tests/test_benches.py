@@ -1,4 +1,4 @@
-"""The benches run, at sizes that say nothing, and their contenders agree."""
+"""The benches run at small sizes, and their contenders agree."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def run_bench(folder: Path, needs: str) -> str:
     return said.stdout
 
 
-def test_a_rival_that_is_not_installed_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_rival_that_is_not_installed_is_skipped_and_named(tmp_path: Path) -> None:
     said = run_bench(tmp_path, 'needs={"rival": "no_such_module", "known": "json"}')
     assert "Not measured: all; rival, which is not installed here" in said
     assert sum(line.endswith(" MiB") for line in said.splitlines()) == 2
 
 
-def test_a_bench_that_cannot_run_is_left_out_and_says_why(tmp_path: Path) -> None:
+def test_a_bench_that_cannot_run_is_skipped_with_the_reason(tmp_path: Path) -> None:
     missing = run_bench(tmp_path, 'needs={"rival": "no_such_module", "known": "no_other"}')
     assert missing.splitlines() == ["made-up: left out: nothing to compare with; not installed: no_such_module, no_other"]
     assert run_bench(tmp_path, 'needs_all="no.such"').splitlines() == ["made-up: left out: no module no.such"]

@@ -27,6 +27,10 @@ def test_export_writes_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["export", str(path), str(tmp_path / "few"), "--symbol", "S1", "--symbol", "nil"]) == 0
     assert capsys.readouterr().err == "millpond: no instrument is called 'nil'\n"
+    undated = tmp_path / "day.itch"
+    undated.write_bytes(path.read_bytes())
+    assert main(["export", str(undated), str(tmp_path / "undated")]) == 0
+    assert "1970-01-01; say the day with --date" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "none"), str(tmp_path / "x")]) == 1
     assert "none" in capsys.readouterr().err
 
@@ -46,7 +50,7 @@ def test_exported_tables_are_those_of_scans(tmp_path: Path) -> None:
     assert len(found["trades"]) > 0 and len(found["gaps"]) == 0
 
 
-def test_a_damaged_file_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_of_a_damaged_file_exits_with_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.itch"
     path.write_bytes(made_up_day(3_000, 5)[0][:-3])
     assert main(["export", str(path), str(tmp_path / "out"), "--table", "quotes"]) == 1

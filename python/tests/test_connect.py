@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import multiprocessing
 import os
 import socket
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import millpond
 import numpy as np
@@ -38,7 +40,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("secured", [False, True])
 @pytest.mark.parametrize("kind", ["tcp", "ws"])
-def test_lines_and_ring_bring_the_same_rows(
+def test_lines_and_the_ring_give_the_same_rows(
     program: str, ring_name: str, tmp_path: Path, kind: str, secured: bool
 ) -> None:
     more = ""
@@ -66,13 +68,13 @@ def test_lines_and_ring_bring_the_same_rows(
         collect(connection.batches(timeout=2.0).__next__, mine)
         got, expected = np.concatenate(mine), np.concatenate(theirs)
         assert len(expected) == 3000
-        # The client may have come while quotes were on the board already.
+        # The client may connect after quotes were put on the board.
         assert got["number"].tolist()[-1] == expected["number"].tolist()[-1]
         both = expected[np.isin(expected["number"], got["number"])]
         got = got[np.isin(got["number"], both["number"])]
-        got = got[np.argsort(got["number"], kind="stable")]  # those of the board come in its order
+        got = got[np.argsort(got["number"], kind="stable")]  # those from the board come in its order
         assert len(got) == len(both)
-        late = expected[expected["number"] > got["number"][len(ring.symbols)]]  # behind the board
+        late = expected[expected["number"] > got["number"][len(ring.symbols)]]  # after the board
         assert np.isin(late["number"], got["number"]).all() and len(late) > 0
         for column in ("ts_recv", "ts_event", "number", "bid_px_00", "ask_px_00", "bid_sz_00", "ask_sz_00", "flags"):
             np.testing.assert_array_equal(got[column], both[column])
@@ -119,13 +121,13 @@ def test_a_wrong_token_is_an_exception_with_the_reason(
 
 
 @pytest.mark.parametrize("kind", ["tcp", "ws"])
-def test_a_second_thread_and_a_forked_process_take_no_lines_from_the_reader(
+def test_a_second_thread_and_a_forked_process_are_refused_and_receive_no_lines(
     program: str, ring_name: str, kind: str
 ) -> None:
     gateway = Gateway(program, ring_name, "--tcp" if kind == "tcp" else "--web", "name=out,listen=127.0.0.1:0")
     try:
         connection = millpond.connect(f"{kind}://127.0.0.1:{port_of(gateway, kind)}")
-        assert connection._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)  # a machine may vanish
+        assert connection._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)  # finds a machine that vanished
 
         def reads_in_child() -> None:
             with pytest.raises(millpond.Disconnected, match="opened by the parent process"):
@@ -150,7 +152,7 @@ def test_a_second_thread_and_a_forked_process_take_no_lines_from_the_reader(
         gateway.close()
 
 
-def test_nothing_there_is_an_os_error() -> None:
+def test_a_connection_that_nothing_accepts_is_an_os_error() -> None:
     with pytest.raises(OSError):
         millpond.connect("tcp://127.0.0.1:1")
     with pytest.raises(ValueError, match="http"):
@@ -167,7 +169,8 @@ def test_a_wait_may_be_longer_than_the_system_s_longest() -> None:
 
 
 class Server:
-    """Speaks with one client in its own thread: `speak` gets the connection, and whether the test is over."""
+    """Serves one client in its own thread. speak: gets the connection and an event that is set at the end of the test.
+    """
 
     def __init__(self, speak: Callable[[socket.socket, threading.Event], None], pem: Path | None, key: Path) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -204,7 +207,7 @@ def drip(connection: socket.socket, over: threading.Event, data: bytes) -> None:
 
 
 def accepted(connection: socket.socket) -> bytes:
-    """The response to the request of a WebSocket, which is read."""
+    """Reads the request of a WebSocket. Returns the response."""
     request = b""
     while b"\r\n\r\n" not in request:
         request += connection.recv(4096)
@@ -259,7 +262,7 @@ def test_a_handshake_and_frames_that_drip_are_read(tmp_path: Path, secured: bool
 
 
 @pytest.mark.parametrize("kind", ["lines", "pings"])
-def test_a_timeout_counts_what_brings_no_rows(tmp_path: Path, kind: str) -> None:
+def test_a_timeout_includes_lines_without_rows(tmp_path: Path, kind: str) -> None:
     def speak(connection: socket.socket, over: threading.Event) -> None:
         if kind == "pings":
             connection.sendall(accepted(connection))
@@ -278,7 +281,7 @@ def test_a_timeout_counts_what_brings_no_rows(tmp_path: Path, kind: str) -> None
 LINES = [
     b'{"type":"quote","symbol":"A","timestamp":5,"exchange_timestamp":0,"sequence":1,"bid":{"price":-0.0100,"shares":3},'
     b'"ask":{"price":null,"shares":0},"spread":null,"incomplete":true,"halted":true,"firm":false}',
-    b'{"type":"trade","symbol":"B","timestamp":6,"exchange_timestamp":4,"sequence":2,"price":922337203685477.5807,'
+    b'{"type":"trade","symbol":"B","timestamp":6,"exchange_timestamp":4,"sequence":2,"price":9223372036.854775806,'
     b'"shares":18446744073709551615,"trade_id":9}',
     b'{"type":"trade_break","symbol":"B","timestamp":6,"exchange_timestamp":4,"sequence":3,"trade_id":9}',
     b'{"type":"status","symbol":null,"channel":1,"timestamp":7,"exchange_timestamp":0,"sequence":4,"state":"halted","reason":"T1"}',
@@ -289,18 +292,81 @@ LINES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("symbols", "depth", "orders", "request_line"),
+    [
+        (None, 10, True, b'{"subscribe": ["*"], "depth": 10, "orders": true}\n'),
+        (["AAPL"], "full", False, b'{"subscribe": ["AAPL"], "depth": "full"}\n'),
+        (["AAPL"], 0, False, b'{"subscribe": ["AAPL"]}\n'),
+    ],
+)
+def test_subscriptions_ask_for_levels_and_orders(
+    tmp_path: Path, symbols: list[str] | None, depth: Any, orders: bool, request_line: bytes
+) -> None:
+    requests = b""
+
+    def speak(connection: socket.socket, over: threading.Event) -> None:
+        nonlocal requests
+        while requests.count(b"\n") < 2:
+            requests += connection.recv(4096)
+        connection.sendall(b'{"type":"bye","text":"enough"}\n')
+
+    with Server(speak, None, tmp_path) as server:
+        with millpond.connect(f"tcp://127.0.0.1:{server.port}", symbols=symbols, depth=depth, orders=orders) as connection:
+            with pytest.raises(millpond.Disconnected, match="enough"):
+                for _ in connection.batches(timeout=None):
+                    pass
+    assert requests.splitlines(keepends=True)[1] == request_line
+
+
+def test_levels_and_orders_need_every_event() -> None:
+    for books in ({"depth": 1}, {"orders": True}):
+        with pytest.raises(ValueError, match="conflate"):
+            millpond.connect("tcp://127.0.0.1:1", conflate=True, **books)  # type: ignore[arg-type]
+    for depth in (-1, 51, "all"):
+        with pytest.raises(ValueError, match="depth"):
+            millpond.connect("tcp://127.0.0.1:1", depth=depth)  # type: ignore[arg-type]
+
+
 def test_every_kind_of_line_becomes_its_row() -> None:
-    reader = LineReader("int64")
+    reader = LineReader("nanos")
     for line in LINES:
         reader.add(line)
-    batch = reader.take()
-    assert batch.quotes[["bid_px_00", "ask_px_00", "flags"]].tolist() == [(-100, millpond.UNDEF_PRICE, 7)]
-    assert batch.trades[["price", "size", "trade_id"]].tolist() == [(2**63 - 1, 2**64 - 1, 9)]
+    batch = reader.finish()
+    assert batch.quotes[["bid_px_00_nanos", "ask_px_00_nanos", "flags"]].tolist() == [(-10_000_000, millpond.UNDEF_PRICE, 7)]
+    assert batch.trades[["price_nanos", "size", "trade_id"]].tolist() == [(2**63 - 2, 2**63 - 1, 9)]
     assert batch.breaks["trade_id"].tolist() == [9]
     assert batch.statuses[["state", "reason", "channel"]].tolist() == [(millpond.TradingState.HALTED, b"T1", 1)]
     assert batch.gaps[["first", "last", "reason"]].tolist() == [(10, 12, millpond.GapReason.SILENCE)]
     assert batch.clears["instrument_id"].tolist() == [millpond.NO_INSTRUMENT]
+    assert batch.missed == len(batch.lost) == 0
+    batch = reader.finish()
     assert batch.missed == 7 and batch.lost[["first", "last"]].tolist() == [(7, 13)]
+    assert len(batch) == 1 and not reader.ended
+
+
+@pytest.mark.parametrize(
+    ("text", "nanos"),
+    [("189.24", 189_240_000_000), ("189", 189_000_000_000), ("-0.000000001", -1), ("1.0000000000", 1_000_000_000)],
+)
+def test_a_price_is_read_exactly_however_many_decimals_it_has(text: str, nanos: int) -> None:
+    reader = LineReader("nanos")
+    reader.add(LINES[1].replace(b"9223372036.854775806", text.encode()))
+    assert reader.finish().trades["price_nanos"].tolist() == [nanos]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("0.0000000001", "has more than 9 decimals"),
+        ("9223372036.854775807", "is not in -9223372036.854775806..9223372036.854775806"),
+        ("9223372037", "is not in -9223372036.854775806..9223372036.854775806"),
+        ("1.5e3", "is not a decimal number"),
+    ],
+)
+def test_a_price_that_is_none_is_refused_for_its_reason(text: str, problem: str) -> None:
+    with pytest.raises(BadLine, match=re.escape(f"price '{text}' {problem}")):
+        LineReader("float64").add(LINES[1].replace(b"9223372036.854775806", text.encode()))
 
 
 @settings(deadline=None)
@@ -314,15 +380,15 @@ def test_a_damaged_line_is_a_row_or_a_bad_line(line: bytes, changes: list[tuple[
         reader.add(bytes(data))
     except BadLine:
         pass
-    reader.take()
+    reader.finish()
 
 
 WRONG = [None, True, -1, 2**16, 2**32, 2**63, 2**64, 1.5, float("nan"), "x", "\ud800", "x" * 100, [], {}]
 
 
-@pytest.mark.parametrize("prices", ["float64", "int64"])
+@pytest.mark.parametrize("prices", ["float64", "nanos"])
 @pytest.mark.parametrize("line", LINES, ids=[json.loads(line)["type"] for line in LINES])
-def test_a_line_with_a_wrong_value_spoils_no_other(line: bytes, prices: str) -> None:
+def test_a_line_with_a_wrong_value_does_not_affect_others(line: bytes, prices: str) -> None:
     event = json.loads(line)
     for key in event:
         for value in WRONG:
@@ -332,14 +398,14 @@ def test_a_line_with_a_wrong_value_spoils_no_other(line: bytes, prices: str) -> 
             except BadLine:
                 pass
             reader.add(json.dumps({**json.loads(LINES[2]), "symbol": "GOOD"}).encode())
-            batch = reader.take()
+            batch = reader.finish()
             last = batch.breaks[-1]
             assert (last["trade_id"], reader.names[last["instrument_id"]]) == (9, (b"", b"GOOD")), (key, value)
 
 
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=10))
-def test_any_bytes_as_frames(pieces: list[bytes]) -> None:
+def test_no_bytes_crash_the_frame_parser(pieces: list[bytes]) -> None:
     frames = Frames()
     try:
         for piece in pieces:

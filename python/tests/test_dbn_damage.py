@@ -1,4 +1,4 @@
-"""Damaged files in Databento's format: what is damaged is named, and every other record is read."""
+"""Damaged files in Databento's format: the damage is named, and all other records are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIME = 1_580_000_000_000_000_000
 
 
 def recorded(seed: int, count: int, ts_out: bool = False) -> tuple[bytes, list[bytes]]:
-    """Metadata and records of Databento's package: quotes, trades, and orders, which are skipped."""
+    """Metadata and records from Databento's package: quotes, trades and orders."""
     random_ = random.Random(seed)
     head = databento.Metadata(
         dataset="XNAS.ITCH", start=1, stype_in=databento.SType.RAW_SYMBOL, stype_out=databento.SType.INSTRUMENT_ID,
@@ -42,10 +42,10 @@ def recorded(seed: int, count: int, ts_out: bool = False) -> tuple[bytes, list[b
 
 
 def read(path: Path) -> tuple[ROWS, list[str]]:
-    """Rows with their table, and warnings."""
+    """The rows, with the name of their table, and the warnings."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        rows = [(table, row) for table, part in millpond.from_dbn(path, prices="int64") for row in part.tolist()]
+        rows = [(table, row) for table, part in millpond.from_dbn(path, prices="nanos") for row in part.tolist()]
     return Counter(rows), [str(each.message) for each in warned]
 
 
@@ -74,14 +74,14 @@ def test_a_flipped_bit_of_a_record_s_length_or_type_costs_only_the_record(
     rows, warned = read(path)
     assert rows == expected
     if damaged[:2] == b"\x0e\x20":
-        return  # an order has become a bar, which is skipped as well
+        return  # the order has become a bar, which is skipped
     (warning,) = warned
     assert warning.startswith("1 damaged ranges are skipped; ")
     assert f"'{path}', byte {offset_of(head, records, number)}: a record of " in warning
 
 
 def in_three(good: list[bool], number: int) -> bool:
-    """Whether the record is one of three good ones that follow each other."""
+    """True if the record is one of three consecutive good ones."""
     return any(all(good[first : first + 3]) for first in range(max(0, number - 2), min(number, len(good) - 3) + 1))
 
 
@@ -102,7 +102,7 @@ def test_flipped_bits_anywhere_cost_only_their_records(
     path.write_bytes(head + data)
     try:
         rows, _ = read(path)
-    except millpond.DamagedFile as error:  # its last record
+    except millpond.DamagedFile as error:  # the last record
         assert re.search(r"'.*x\.dbn', byte \d+: the file ends after \d+ bytes of a record", str(error))
         return
     assert not expected - rows
@@ -150,7 +150,7 @@ def test_a_file_that_ends_within_a_record_gives_the_others_first(tmp_path: Path)
     rows = Counter[tuple[str, tuple[object, ...]]]()
     message = f"byte {offset_of(head, records, 99)}: the file ends after {len(records[99]) - 1} bytes of a record"
     with pytest.raises(millpond.DamagedFile, match=message):
-        for table, part in millpond.from_dbn(path, prices="int64"):
+        for table, part in millpond.from_dbn(path, prices="nanos"):
             rows.update((table, row) for row in part.tolist())
     assert rows == expected
 

@@ -1,4 +1,4 @@
-"""The examples run, and print what they say."""
+"""The examples run and print the documented output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millpond._ring_writer import RingWriter
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-def test_day_spreads(tmp_path: Path) -> None:
+def test_the_example_day_spreads_runs(tmp_path: Path) -> None:
     path = tmp_path / "day_20200130.itch"
     path.write_bytes(made_up_day(2_000, 3)[0])
     said = subprocess.run(
@@ -26,7 +26,7 @@ def test_day_spreads(tmp_path: Path) -> None:
     assert "complete=True" in said
 
 
-def test_live_spreads(ring_name: str) -> None:
+def test_the_example_live_spreads_runs(ring_name: str) -> None:
     writer = RingWriter(ring_name)
     writer.name(0, "AAPL")
     process = subprocess.Popen(
@@ -53,7 +53,7 @@ def _line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline() if ready else ""
 
 
-def test_the_notebook(ring_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_notebook_runs(ring_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(EXAMPLES / "live_and_day.ipynb", as_version=4)
@@ -69,7 +69,7 @@ def test_the_notebook(ring_name: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
     def publish() -> None:
         number = 0
-        while not ended.wait(0.02):  # a feed's pace
+        while not ended.wait(0.02):  # the pace of a feed
             number += 1
             writer.quote(0, 1_000_000 + number, 1_000_200 + number, sequence=number)
             writer.heartbeat()

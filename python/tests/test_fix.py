@@ -54,7 +54,7 @@ def generated(count: int, seed: int = 1) -> list[bytes]:
 def parsed_by_simplefix(messages: list[bytes]) -> list[simplefix.FixMessage]:
     parser = simplefix.FixParser(allow_empty_values=True)
     found = []
-    for message in messages:  # a long buffer costs it the square of its length
+    for message in messages:  # one message at a time: its time is quadratic in the buffer's length
         parser.append_buffer(message)
         while (each := parser.get_message()) is not None:
             found.append(each)
@@ -72,7 +72,7 @@ def test_messages_equal_simplefix_s(tmp_path: Path, pieces: bool, packed: bool) 
     messages = generated(3_000)
     stream = b"".join(messages)
     random_ = random.Random(2)
-    if pieces:  # cut anywhere, as a socket does
+    if pieces:  # split anywhere, like reads of a socket
         cuts = sorted({0, len(stream), *(random_.randrange(len(stream)) for _ in range(5_000))})
         lines = b"".join(raw(stream[a:b]) for a, b in zip(cuts, cuts[1:]))
     else:
@@ -98,7 +98,9 @@ def test_messages_equal_simplefix_s(tmp_path: Path, pieces: bool, packed: bool) 
 
 
 def test_a_long_log_equals_simplefix_s(tmp_path: Path) -> None:
-    """Chunk by chunk, since simplefix's messages take much memory; cut anywhere, as a socket does."""
+    """Compares by chunks, since simplefix's messages take much memory; the log is split anywhere, like reads of a
+    socket.
+    """
     chunk, chunks = 20_000, 50 if LONG else 1
     path = tmp_path / "raw.log"
     random_ = random.Random(3)
@@ -133,7 +135,7 @@ def test_a_value_is_null_where_its_message_has_none(tmp_path: Path) -> None:
     assert table["58"].to_pylist() == texts and table["58"].null_count == texts.count(None)
 
 
-def test_streams_of_both_directions_are_put_together_separately(tmp_path: Path) -> None:
+def test_streams_of_both_directions_are_joined_separately(tmp_path: Path) -> None:
     one, two = message("D", 1), message("8", 1)
     path = tmp_path / "raw.log"
     path.write_bytes(raw(one[:40], "<") + raw(two[:50], ">") + raw(one[40:], "<") + raw(two[50:], ">"))
@@ -144,7 +146,7 @@ def test_streams_of_both_directions_are_put_together_separately(tmp_path: Path) 
     ]
 
 
-def test_masked_secrets_are_messages_and_marked(tmp_path: Path) -> None:
+def test_messages_with_masked_secrets_are_read_and_marked(tmp_path: Path) -> None:
     logon = message("A", 1, (553, "user"), (554, "secret"))
     path = tmp_path / "raw.log"
     path.write_bytes(raw(logon.replace(b"secret", b"******")))
@@ -153,7 +155,7 @@ def test_masked_secrets_are_messages_and_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", ["|", "^A", "<SOH>", ";", SOH])
-def test_other_people_s_logs_are_read(tmp_path: Path, delimiter: str) -> None:
+def test_logs_of_other_programs_are_read(tmp_path: Path, delimiter: str) -> None:
     path = tmp_path / "other.log"
     text = message("D", 7, (55, "AAPL")).decode().replace(SOH, delimiter)
     path.write_text(f"INFO 2026-11-21 sent: {text}\nnothing here\n")
@@ -225,6 +227,18 @@ def test_damage_is_reported_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert scanned.report.errors[0].startswith(f"'{path}', line 2 at byte {second}: ")
 
 
+def test_the_log_s_remark_on_a_reject_does_not_count_as_a_loss(tmp_path: Path) -> None:
+    whole = raw(message("D", 2))
+    line, half = whole[: len(whole) // 2] + b"\n", len(whole) // 2
+    heading = whole[: whole.index(b"8=FIX")]
+    note = b"# rejected: FIX.4.4:HOUSE->DESK 34=1 35=D tag 44: Incorrect data format for value\n"
+    path = tmp_path / "raw.log"
+    path.write_bytes(raw(message("D", 1)) + line + note + heading + whole[half:])
+    scanned = fix.scan(path)
+    assert scanned.to_arrow()["seq_num"].to_pylist() == [1, 2]
+    assert scanned.report.ok and scanned.report.counts["remarks"] == 0
+
+
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_compressed_log_that_ends_early_keeps_its_messages(tmp_path: Path, ending: str) -> None:
     lines = b"".join(map(raw, generated(2_000)))
@@ -258,7 +272,7 @@ def test_long_lines_are_read_or_named_and_the_rest_is_kept(tmp_path: Path, size:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=60), st.sampled_from(generated(5)).map(raw)), max_size=12))
-def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:
+def test_no_bytes_crash_the_reader(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:
     path = tmp_path_factory.mktemp("fix") / "raw.log"
     path.write_bytes(b"".join(pieces))
     table = pyarrow.table(fix.scan(path, tags=[58], groups=[270]))

@@ -1,4 +1,4 @@
-"""Damaged FIX logs: what is damaged is named, and every other message is kept with its own time and line."""
+"""Damaged FIX logs: the damage is named, and every other message is kept with its own time and line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGIN = 1_795_284_723_000_000_000  # 2026-11-21 18:12:03 UTC
 
 
 def line_of(number: int, data: bytes, session: str = "FIX.4.4:HOUSE->CLIENT") -> bytes:
-    """A line of a raw log whose time has as many nanoseconds as its number."""
+    """A line of a raw log; the nanoseconds of its time are its number."""
     return f"20261121-18:12:03.{number:09} < {session} ".encode() + raw(data).split(b" ", 3)[3]
 
 
@@ -80,7 +80,7 @@ def test_messages_that_wait_behind_a_damaged_one_survive_a_loss_of_the_log(tmp_p
     assert error.startswith(f"'{path}', line 2 at byte {len(lines[0])}: ")
 
 
-def test_a_message_within_a_damaged_one_is_not_one_of_the_log(tmp_path: Path) -> None:
+def test_a_message_inside_a_field_of_a_damaged_one_is_not_read(tmp_path: Path) -> None:
     inner = message("8", 77)
     outer = message("n", 2, (212, str(len(inner))), (213, inner.decode()))
     path = tmp_path / "raw.log"
@@ -99,7 +99,7 @@ def test_a_line_of_another_log_keeps_what_follows_a_damaged_message(tmp_path: Pa
 
 
 def test_many_sessions_with_messages_without_an_end_are_counted(tmp_path: Path) -> None:
-    """More than wait at the same time."""
+    """More sessions than the reader keeps incomplete messages of."""
     half = message("D", 1)[:30]
     path = tmp_path / "raw.log"
     lines = [line_of(each, half, f"FIX.4.4:A->{each}") for each in range(12_000)]
@@ -122,7 +122,7 @@ def test_flipped_bits_cost_only_the_messages_of_their_lines(
     ends = [sum(map(len, messages[: each + 1])) for each in range(len(messages))]
     cuts = sorted({0, len(stream), *(random_.sample(range(len(stream)), 400) if pieces else ends)})
     lines = [line_of(each, stream[a:b]) for each, (a, b) in enumerate(zip(cuts, cuts[1:]), 1)]
-    damaged: Counter[int] = Counter()  # flips by line
+    damaged: Counter[int] = Counter()  # number of flips by line
     for _ in range(flips):
         each = random_.randrange(len(lines))
         line = bytearray(lines[each])
@@ -130,7 +130,7 @@ def test_flipped_bits_cost_only_the_messages_of_their_lines(
         lines[each] = bytes(line)
         damaged[each] += 1
         if not line.endswith(b"\n"):
-            damaged[each + 1] += 1  # it has become the end of this one
+            damaged[each + 1] += 1  # its start has become the end of this one
     path = tmp_path_factory.mktemp("fix") / "raw.log"
     path.write_bytes(b"".join(lines))
     flips_of = dict.fromkeys(range(1, len(messages) + 1), 0)
@@ -139,7 +139,7 @@ def test_flipped_bits_cost_only_the_messages_of_their_lines(
             if each < len(lines) and cuts[each] < end and end - len(data) < cuts[each + 1]:
                 flips_of[number] += found
     whole = {number for number, found in flips_of.items() if found == 0}
-    sums_are_right = max(flips_of.values()) < 2  # two flips may leave a message's sum as it is
+    sums_are_right = max(flips_of.values()) < 2  # the sum of a message with two flips may be right
     scanned = fix.scan(path, tags=[55, 58], groups=[269, 270])
     rows = rows_of(scanned)
     plain = path.with_name("plain.log")

@@ -1,4 +1,4 @@
-"""Live data of a real gateway."""
+"""Live data from a real gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Ctrl-C at any time while polars reads our tables ends that. Where polars raises its own exception, it comes behind it."""
+"""Ctrl-C ends a conversion by polars at any time. If polars raises an exception itself, KeyboardInterrupt follows it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def test_an_interrupt_follows_an_exception_of_polars(folder: Path, what: str) ->
         try:
             OWN_EXCEPTION[what](folder)
         except polars.exceptions.ComputeError:
-            for _ in range(2):  # Python looks for interrupts in loops and calls
+            for _ in range(2):  # Python checks for interrupts in loops and calls
                 pass
             raise
 
@@ -62,4 +63,4 @@ def check(read: Callable[[], object]) -> None:
     assert ended_by_interrupts(read, (KeyboardInterrupt,)) > 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read()  # nothing is left of the interrupts
+        read()  # no interrupt is pending

@@ -18,13 +18,12 @@ import pytest
 from captures import HEADER, mold, record
 from interrupts import ended_by_interrupts
 from itch_file import add, broken, delete, execute, framed, made_up_day
-from millpond.itch import _latin_1
 
 pyarrow = pytest.importorskip("pyarrow")
 
 NOON = 12 * 3600 * 10**9
 
-# One message of each type, behind the first eleven bytes: the specification's fields as struct has them.
+# A message of each type, without the first eleven bytes: the specification's fields as formats of struct.
 MESSAGES: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
     "S": ("c", (b"O",), (b"O",)),
     "R": (
@@ -107,11 +106,11 @@ def test_a_message_has_all_its_fields(every: Path, letter: str) -> None:
     assert scan.report.ok and scan.report.counts["messages"] == len(MESSAGES) + 1
 
 
-def test_integer_prices_are_the_file_s(every: Path) -> None:
-    scan = millpond.scan(every, prices="int64")
-    assert scan.messages["A"].to_numpy()["price"].tolist() == [1_892_400]
-    assert scan.messages["V"].to_numpy()["level_1"].tolist() == [4_210_123_456_789]
-    assert str(scan.messages["A"].to_arrow().schema.field("price").type) == "int64"
+def test_integer_prices_are_exact_and_have_columns_of_their_own(every: Path) -> None:
+    scan = millpond.scan(every, prices="nanos")
+    assert scan.messages["A"].to_numpy()["price_nanos"].tolist() == [189_240_000_000]
+    assert scan.messages["V"].to_numpy()["level_1_nanos"].tolist() == [42_101_234_567_890]
+    assert str(scan.messages["A"].to_arrow().schema.field("price_nanos").type) == "int64"
 
 
 def test_an_unknown_letter_names_the_known_ones(every: Path) -> None:
@@ -172,7 +171,7 @@ def best(levels: dict[str, dict[int, int]]) -> tuple[int, int, int, int]:
 
 
 def quotes_from_orders(rows: millpond.batch.Rows, symbols: list[str]) -> list[tuple[int, str, int, int, int, int]]:
-    """Each change of a best price, from nothing but the orders' rows."""
+    """Each change of a best price, computed from the rows of orders alone."""
     books: dict[str, dict[str, dict[int, int]]] = defaultdict(lambda: {"B": defaultdict(int), "A": defaultdict(int)})
     seen: dict[str, tuple[int, int, int, int]] = {}
     found = []
@@ -180,9 +179,9 @@ def quotes_from_orders(rows: millpond.batch.Rows, symbols: list[str]) -> list[tu
         side = row["side"].decode()
         if row["action"] in (b"A", b"C"):
             level = books[symbol][side]
-            level[int(row["price"])] += int(row["size"]) * (1 if row["action"] == b"A" else -1)
-            if level[int(row["price"])] == 0:
-                del level[int(row["price"])]
+            level[int(row["price_nanos"]) // 100_000] += int(row["size"]) * (1 if row["action"] == b"A" else -1)
+            if level[int(row["price_nanos"]) // 100_000] == 0:
+                del level[int(row["price_nanos"]) // 100_000]
         if row["flags"] & millpond.Flag.LAST and seen.get(symbol, (0, 0, 0, 0)) != best(books[symbol]):
             seen[symbol] = best(books[symbol])
             found.append((int(row["number"]), symbol, *seen[symbol]))
@@ -194,13 +193,13 @@ def test_orders_give_the_best_prices_of_a_plain_book(tmp_path: Path, packed: boo
     data, expected = made_up_day(20_000, 20, seed=5)
     path = tmp_path / ("day.itch.gz" if packed else "day.itch")
     path.write_bytes(gzip.compress(data, 1) if packed else data)
-    scan = millpond.scan(path, prices="int64")
+    scan = millpond.scan(path, prices="nanos")
     rows = scan.orders.to_numpy()
     assert quotes_from_orders(rows, scan.symbols_of(rows).tolist()) == expected
     assert scan.report.ok and scan.report.counts["orders_unknown"] == 0
     trades = scan.trades.to_numpy()
     printed = rows[rows["action"] == b"T"]
-    for column in ("number", "size", "price"):
+    for column in ("number", "size", "price_nanos"):
         theirs = trades["sequence"] if column == "number" else trades[column]
         np.testing.assert_array_equal(printed[column], theirs)
 
@@ -260,18 +259,18 @@ def test_databento_reads_our_orders(tmp_path: Path) -> None:
 
 
 def datagram(number: int, sequence: int, *messages: bytes, session: bytes = b"0000000001", port: int = 26400) -> bytes:
-    """A pcap record of a MoldUDP64 datagram."""
+    """A MoldUDP64 datagram as a record of a pcap file."""
     return record(number, mold(sequence, framed(*messages), len(messages), session), port)
 
 
-def test_a_capture_s_messages_come_once_and_losses_are_marked(tmp_path: Path) -> None:
+def test_repeated_messages_of_a_capture_are_skipped_and_losses_are_marked(tmp_path: Path) -> None:
     orders = [add(1, NOON + number, number, "B", 100, "AAPL", 10_000 + number) for number in range(1, 8)]
     path = tmp_path / "day.pcap"
     path.write_bytes(
         HEADER
         + datagram(1, 1, *orders[:3])
-        + datagram(2, 2, *orders[1:4])  # two of them again
-        + datagram(3, 6, orders[5])  # 5 is lost
+        + datagram(2, 2, *orders[1:4])  # repeats two of them
+        + datagram(3, 6, orders[5])  # 5 is missing
         + datagram(4, 1, *orders[:2], port=26401)  # another channel
         + datagram(5, 1, orders[6], session=b"0000000002")
     )
@@ -304,11 +303,11 @@ def test_a_capture_s_messages_that_cannot_be_applied_are_named_by_frame(table: s
 
 def test_quotes_in_a_capture_without_a_printable_name_are_counted_by_frame(tmp_path: Path) -> None:
     def quote(symbol: bytes) -> bytes:
-        return struct.pack("<BBHqqQQq", len(symbol), 4, 0, 10_000, 20_000, 5, 6, 0) + b"XNAS" + symbol
+        return struct.pack("<BBHIqqQQq", len(symbol), 4, 0, 4, 10**9, 2 * 10**9, 5, 6, 0) + b"XNAS" + symbol
 
     def quotes(sequence: int, *symbols: bytes) -> bytes:
         body = b"".join(map(quote, symbols))
-        head = (b"MPQT", 1, 0, 0, 1, sequence, 0, 0, len(symbols), 40 + len(body))
+        head = (b"MPQT", 2, 0, 0, 1, sequence, 0, 0, len(symbols), 40 + len(body))
         return struct.pack("<4sBBHQQQIHH", *head) + body
 
     path = tmp_path / "quotes.pcap"
@@ -322,7 +321,7 @@ def test_quotes_in_a_capture_without_a_printable_name_are_counted_by_frame(tmp_p
     assert len(scan.report.errors) == 1 and "not printable ASCII" in scan.report.errors[0]
 
 
-def test_polars_and_parquet_take_orders_and_messages(tmp_path: Path) -> None:
+def test_orders_and_messages_go_to_polars_and_parquet(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     data, _ = made_up_day(2_000, 3)
     path = tmp_path / "day_20200130.itch"
@@ -349,7 +348,7 @@ ORDERS: dict[str, Callable[[millpond.ItchTable, Path], object]] = {
 def test_an_interrupt_at_any_time_ends_the_reading_of_orders(
     tmp_path: Path, read: Callable[[millpond.ItchTable, Path], object]
 ) -> None:
-    """Not lost, and not as an exception of another package."""
+    """KeyboardInterrupt is neither lost nor replaced by an exception of another package."""
     path = tmp_path / "day_20200130.itch"
     path.write_bytes(made_up_day(50_000, 20)[0])
     table = millpond.scan(path).orders
@@ -367,8 +366,12 @@ def test_a_warning_that_is_an_error_ends_the_reading_as_it_is(
         read(millpond.scan(path).orders, tmp_path / "out")
 
 
-@pytest.mark.parametrize("width", [1, 4, 8])
-def test_texts_of_any_bytes_are_latin_1(width: int) -> None:
-    texts = np.random.default_rng(width).integers(0, 256, 1_000 * width, np.uint8).view(f"S{width}")
-    assert _latin_1(texts).tolist() == np.char.decode(texts, "latin-1").tolist()
-    assert len(_latin_1(texts[:0])) == 0
+def test_texts_of_any_bytes_are_latin_1_in_arrow(tmp_path: Path) -> None:
+    """A name with bytes outside of ASCII."""
+    bad = add(1, NOON, 1, "B", 100, "AAPL", 10_000)
+    bad = bad[:19] + b"\xe4" + bad[20:]  # the side
+    scan = millpond.scan(write(tmp_path / "day_20200130.itch", bad))
+    table = scan.messages["A"].to_arrow()
+    table.validate(full=True)
+    assert table["side"].to_pylist() == ["\u00e4"]
+    assert scan.messages["A"].to_numpy()["side"].tolist() == [b"\xe4"]

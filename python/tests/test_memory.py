@@ -1,4 +1,4 @@
-"""Memory does not follow the file's size. Each measurement is a process of its own, since a peak never falls."""
+"""Memory does not depend on the file's size. Each measurement is a separate process, since a peak never falls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 
 @pytest.fixture(scope="module")
 def days(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two days, one four times as long as the other, with as many orders at a time."""
+    """Two days with the same number of live orders, one four times as long as the other."""
     messages = []
     for number in range(10_000):
         locate, order = number % 100, number + 1
@@ -50,7 +50,7 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.mark.parametrize("how", ["batches", "file", "partitions", "orders"])
-def test_a_file_four_times_as_long_takes_as_much_memory(days: list[Path], tmp_path: Path, how: str) -> None:
+def test_a_file_four_times_as_long_needs_the_same_memory(days: list[Path], tmp_path: Path, how: str) -> None:
     peaks = []
     for path in days:
         out = tmp_path / path.stem

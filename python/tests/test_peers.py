@@ -14,16 +14,17 @@ from itch_file import made_up_day
 
 
 def assert_best_prices_are_equal(path: Path, date: datetime.date) -> int:
-    """Row by row: each change of a best bid or offer. Returns how many there are."""
-    scan = millpond.scan(path, prices="int64", date=date)
+    """Compares each change of a best bid or offer. Returns the number of changes."""
+    scan = millpond.scan(path, prices="nanos", date=date)
     ours = scan.to_numpy()
-    # A trading action makes a row of its own here, with the prices as they were.
-    sides = ["bid_px_00", "bid_sz_00", "ask_px_00", "ask_sz_00"]
+    # A trading action makes an additional row here, with unchanged prices.
+    sides = ["bid_px_00_nanos", "bid_sz_00", "ask_px_00_nanos", "ask_sz_00"]
     feed = itch_book.open(str(path), date=date, price_type="fixed")
     parts = [batch.bbo for batch in feed.batches(tables=("bbo",))]
     theirs = {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
     top = np.stack([theirs[column].astype(np.int64) for column in ("bid_px", "bid_sz", "ask_px", "ask_sz")], axis=1)
     mine = np.stack([ours[column].astype(np.int64) for column in sides], axis=1)
+    top[:, (0, 2)] *= 100_000  # theirs are in 1/10000
     for column in (0, 2):  # a side without a quote
         mine[mine[:, column + 1] == 0, column] = 0
         top[top[:, column + 1] == 0, column] = 0

@@ -1,13 +1,16 @@
-"""What other packages read of ours, and we of theirs."""
+"""Other packages read our files, and we read theirs."""
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import databento_dbn as databento
 import millpond
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from itch_file import add, delete, execute, framed, made_up_day
@@ -27,11 +30,11 @@ def decoded(path: Path) -> tuple[databento.Metadata, list[databento.DBNRecord]]:
     return metadata, records
 
 
-def mantissa(value: float) -> int:
+def nanos_of(value: float) -> int:
     return databento.UNDEF_PRICE if np.isnan(value) else round(value * 10_000) * 100_000
 
 
-@pytest.mark.parametrize("prices", ["float64", "int64"])
+@pytest.mark.parametrize("prices", ["float64", "nanos"])
 def test_databento_reads_our_quotes(day: Path, tmp_path: Path, prices: str) -> None:
     scan = millpond.scan(day, prices=prices)
     scan.to_dbn(tmp_path / "day.dbn", dataset="XNAS.ITCH")
@@ -46,7 +49,7 @@ def test_databento_reads_our_quotes(day: Path, tmp_path: Path, prices: str) -> N
     for record, row in zip(records, rows, strict=True):
         assert isinstance(record, databento.MBP1Msg)
         level = record.levels[0]
-        assert (level.bid_px, level.ask_px) == (mantissa(row["bid_px_00"]), mantissa(row["ask_px_00"]))
+        assert (level.bid_px, level.ask_px) == (nanos_of(row["bid_px_00"]), nanos_of(row["ask_px_00"]))
         assert (level.bid_sz, level.ask_sz) == (row["bid_sz_00"], row["ask_sz_00"])
         assert (record.instrument_id, record.sequence) == (row["instrument_id"], row["sequence"])
         assert record.ts_event == record.ts_recv == int(row["ts_event"].astype(np.int64))
@@ -58,19 +61,50 @@ def test_databento_reads_our_trades(day: Path, tmp_path: Path) -> None:
     _, records = decoded(tmp_path / "day.dbn")
     rows = scan.trades.to_numpy()
     assert [(each.price, each.size, str(each.action)) for each in records] == [
-        (mantissa(row["price"]), row["size"], "T") for row in rows
+        (nanos_of(row["price"]), row["size"], "T") for row in rows
     ]
 
 
-@pytest.mark.parametrize("table", ["quotes", "trades"])
-def test_what_was_written_comes_back(day: Path, tmp_path: Path, table: str) -> None:
-    scan = millpond.scan(day)
-    scan.to_dbn(tmp_path / "day.dbn", table=table)
-    back = [rows for name, rows in millpond.from_dbn(tmp_path / "day.dbn") if name == table]
+@pytest.mark.parametrize("packed", ["", ".zst", ".gz"])
+@pytest.mark.parametrize("table", ["quotes", "trades", "orders"])
+@pytest.mark.parametrize("prices", ["float64", "nanos"])
+def test_written_rows_are_read_back(day: Path, tmp_path: Path, table: str, packed: str, prices: str) -> None:
+    scan = millpond.scan(day, prices=prices)
+    path = tmp_path / "day.dbn"
+    scan.to_dbn(path, table=table)
+    if packed:
+        data = path.read_bytes()
+        path = tmp_path / f"day.dbn{packed}"
+        path.write_bytes(gzip.compress(data) if packed == ".gz" else zstandard.ZstdCompressor().compress(data))
+    back = [rows for name, rows in millpond.from_dbn(path, prices=prices) if name == table]
     rows, found = getattr(scan, table).to_numpy(), np.concatenate(back)
+    assert found.dtype == rows.dtype
     for column in rows.dtype.names:
-        if column not in ("number", "trade_id"):
+        if column not in ("trade_id",) and (column != "number" or table == "orders"):
             np.testing.assert_array_equal(found[column], rows[column])
+
+
+def test_a_packed_file_that_is_damaged_is_named(day: Path, tmp_path: Path) -> None:
+    millpond.scan(day).to_dbn(tmp_path / "day.dbn")
+    packed = zstandard.ZstdCompressor().compress((tmp_path / "day.dbn").read_bytes())
+    path = tmp_path / "cut.dbn.zst"
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(millpond.DamagedFile, match=r"cut\.dbn\.zst', compressed byte"):
+        list(millpond.from_dbn(path))
+    with pytest.raises(FileNotFoundError):
+        list(millpond.from_dbn(tmp_path / "none.dbn"))
+
+
+def test_a_dbn_file_that_becomes_shorter_while_it_is_read_is_named(day: Path, tmp_path: Path) -> None:
+    path = tmp_path / "day.dbn"
+    millpond.scan(day).to_dbn(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[-80:] * 100_000)
+    rows = millpond.from_dbn(path)
+    next(rows)
+    os.truncate(path, len(whole) + 80 * 50_000)
+    with pytest.raises(millpond.DamagedFile, match="bytes when it was opened"):
+        list(rows)
 
 
 def test_we_read_what_databento_wrote(tmp_path: Path) -> None:
@@ -92,10 +126,29 @@ def test_we_read_what_databento_wrote(tmp_path: Path) -> None:
     assert [rows[["price", "size"]].tolist() for rows in (first, second)] == [[(189.24, 5)], [(190.0, 6)]]
 
 
+@pytest.mark.parametrize("prices", ["float64", "nanos"])
+def test_prices_of_nine_decimals_come_back(tmp_path: Path, prices: str) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(framed(add(1, 1, 1, "B", 100, "AAPL", 4_294_967_295)))
+    scan = millpond.scan(path, prices=prices)
+    scan.to_dbn(tmp_path / "day.dbn")
+    _, records = decoded(tmp_path / "day.dbn")
+    assert [each.levels[0].bid_px for each in records] == [429_496_729_500_000]
+    level = databento.BidAskPair(bid_px=1, ask_px=9_007_199_254_740_993, bid_sz=3, ask_sz=4)
+    record = databento.MBP1Msg(2, 7, 1, 1, 5, databento.Action.MODIFY, databento.Side.BID, 0, 2, sequence=9, levels=level)
+    whole = (tmp_path / "day.dbn").read_bytes()
+    (tmp_path / "fine.dbn").write_bytes(whole + bytes(record))
+    last = list(millpond.from_dbn(tmp_path / "fine.dbn", prices=prices))[-1][1][-1]
+    if prices == "nanos":
+        assert (last["bid_px_00_nanos"], last["ask_px_00_nanos"]) == (1, 9_007_199_254_740_993)
+    else:
+        assert (last["bid_px_00"], last["ask_px_00"]) == (1e-9, 9_007_199.254740993)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.booleans())
 @example(b"\0", True)
-def test_any_bytes_as_dbn(tmp_path_factory: pytest.TempPathFactory, data: bytes, headed: bool) -> None:
+def test_no_bytes_crash_the_dbn_reader(tmp_path_factory: pytest.TempPathFactory, data: bytes, headed: bool) -> None:
     path = tmp_path_factory.mktemp("dbn") / "x.dbn"
     path.write_bytes(b"DBN\x03\x00\x00\x00\x00" + data if headed else data)
     try:

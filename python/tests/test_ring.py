@@ -1,4 +1,4 @@
-"""A ring as Python sees it, with a writer of this process or another one."""
+"""Rings in Python, written by this process or another one."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ def test_every_event_arrives_in_its_table(ring_name: str) -> None:
     assert [int(rows["number"][0]) for rows in numbers] == [1, 2, 3, 4, 5, 6]
 
 
-def test_integer_prices_are_the_wire_s(ring_name: str) -> None:
+def test_integer_prices_are_exact_and_have_columns_of_their_own(ring_name: str) -> None:
     writer = writer_of(ring_name)
-    ring = millpond.Ring(ring_name, prices="int64")
+    ring = millpond.Ring(ring_name, prices="nanos")
     writer.quote(0, 1_892_400, 1_892_600)
     writer.quote(0, 0, 1_892_600, size=0)
     quotes = read(ring).quotes
-    assert quotes["bid_px_00"].tolist() == [1_892_400, millpond.UNDEF_PRICE]
+    assert quotes["bid_px_00_nanos"].tolist() == [189_240_000_000, millpond.UNDEF_PRICE]
+    assert "bid_px_00" not in quotes.dtype.names
 
 
 def test_a_side_without_a_quote_has_no_price(ring_name: str) -> None:
@@ -98,7 +99,7 @@ def test_batches_follow_the_board_without_hole_or_overlap(ring_name: str) -> Non
     assert read(ring).quotes["bid_px_00"].tolist() == [5.0]
 
 
-def test_a_board_between_batches_takes_nothing_from_them(ring_name: str) -> None:
+def test_reading_the_board_between_batches_loses_no_rows(ring_name: str) -> None:
     writer = writer_of(ring_name)
     ring = millpond.Ring(ring_name)
     assert len(read(ring)) == 0
@@ -170,7 +171,7 @@ def test_a_filtered_reader_that_is_lapped_accounts_for_every_event(ring_name: st
     assert account["queued"] == 0
 
 
-def test_events_of_other_symbols_do_not_hide_what_is_ready(ring_name: str) -> None:
+def test_events_of_other_symbols_do_not_hide_ready_rows(ring_name: str) -> None:
     writer = writer_of(ring_name, capacity=65536)
     ring = millpond.Ring(ring_name, symbols=["MSFT"])
     writer.flood(0, 20_000)
@@ -182,7 +183,7 @@ def test_events_of_other_symbols_do_not_hide_what_is_ready(ring_name: str) -> No
     assert len(read(ring)) == 0
 
 
-def test_a_lapped_reader_learns_what_it_missed(ring_name: str) -> None:
+def test_a_lapped_reader_gets_the_range_that_it_missed(ring_name: str) -> None:
     writer = writer_of(ring_name, capacity=64)
     ring = millpond.Ring(ring_name)
     writer.flood(0, 200)
@@ -245,7 +246,7 @@ def dying_writer(name: str, capacity: int = 1024) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_dead_writer_is_a_flag_behind_its_last_rows(ring_name: str) -> None:
+def test_a_dead_writer_is_reported_after_its_last_rows(ring_name: str) -> None:
     process = dying_writer(ring_name)
     ring = millpond.Ring(ring_name, silent_after=0.001)
     assert ring.has_writer and ring.writer_pid == process.pid
@@ -283,7 +284,7 @@ def test_a_dead_writer_ends_a_wait_without_a_timeout(ring_name: str) -> None:
     assert read(ring).quotes["bid_px_00"].tolist() == [5.0]
 
 
-def test_a_writer_that_goes_on_is_a_restart_after_the_rows(ring_name: str) -> None:
+def test_a_new_writer_of_the_ring_raises_restarted_after_the_rows(ring_name: str) -> None:
     process = dying_writer(ring_name)
     ring = millpond.Ring(ring_name)
     process.communicate("go\n")
@@ -310,13 +311,13 @@ def test_a_superseded_ring_raises_after_its_rows(ring_name: str) -> None:
     assert read(again).quotes["bid_px_00"].tolist() == [7.0]
 
 
-def test_no_ring_is_named_in_the_error(ring_name: str) -> None:
+def test_the_error_for_a_missing_ring_names_it(ring_name: str) -> None:
     with pytest.raises(millpond.RingError, match=ring_name) as caught:
         millpond.Ring(ring_name)
     assert caught.value.reason == "not_found"
 
 
-def test_wrong_arguments_name_value_and_bound(ring_name: str) -> None:
+def test_errors_of_arguments_name_the_value_and_the_bound(ring_name: str) -> None:
     writer = writer_of(ring_name)
     ring = millpond.Ring(ring_name)
     with pytest.raises(ValueError, match="found 0, must be 1"):
@@ -327,6 +328,8 @@ def test_wrong_arguments_name_value_and_bound(ring_name: str) -> None:
         ring.batches(timeout=float("nan"))
     with pytest.raises(ValueError, match="int32"):
         millpond.Ring(ring_name, prices="int32")
+    with pytest.raises(ValueError, match='"int64" was 1/10000; use "nanos"'):
+        millpond.Ring(ring_name, prices="int64")
     with pytest.raises(TypeError, match="AAPL"):
         millpond.Ring(ring_name, symbols="AAPL")
     with pytest.raises(ValueError, match="letters"):
@@ -336,7 +339,7 @@ def test_wrong_arguments_name_value_and_bound(ring_name: str) -> None:
     writer.close()
 
 
-def test_threads_with_rings_of_their_own_all_get_all(ring_name: str) -> None:
+def test_each_thread_with_its_own_ring_gets_all_rows(ring_name: str) -> None:
     writer = writer_of(ring_name, capacity=65536)
     rings = [millpond.Ring(ring_name) for _ in range(4)]
     sums = [0, 0, 0, 0]
@@ -466,7 +469,7 @@ def test_a_closed_loop_loses_no_rows(ring_name: str, capfd: pytest.CaptureFixtur
     writer = writer_of(ring_name)
     ring = millpond.Ring(ring_name)
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda *_: None)  # of tasks that do not end
+    loop.set_exception_handler(lambda *_: None)  # tasks are left pending
     waiting = loop.create_task(ring.batches(timeout=None).__anext__())
     loop.call_soon(loop.stop)
     loop.run_forever()
@@ -496,8 +499,8 @@ def test_a_forked_process_starts_its_own_thread(ring_name: str) -> None:
 
 
 @pytest.mark.parametrize("then", ["async", "plain", "other async", "other plain"])
-def test_what_a_cancelled_task_had_read_comes_next(ring_name: str, then: str) -> None:
-    """Also in another event loop, as the first one ends, and in another iteration."""
+def test_the_batch_of_a_cancelled_task_is_returned_next(ring_name: str, then: str) -> None:
+    """In another event loop and another iteration too."""
     writer = writer_of(ring_name)
     ring = millpond.Ring(ring_name)
     batches = ring.batches(timeout=None)
@@ -506,9 +509,9 @@ def test_what_a_cancelled_task_had_read_comes_next(ring_name: str, then: str) ->
     async def cancelled_behind_the_read() -> None:
         waiting = asyncio.ensure_future(batches.__anext__())
         writer.quote(0, 10_000, 0)
-        await asyncio.sleep(0)  # the task waits now
+        await asyncio.sleep(0)  # now the task waits
         assert ring._reads._newest is not None
-        ring._reads._newest.ended.wait()  # the loop does not run: the task is not told
+        ring._reads._newest.ended.wait()  # the loop does not run, so the task gets no result
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -559,7 +562,7 @@ def test_ctrl_c_ends_a_wait(ring_name: str) -> None:
     ring = millpond.Ring(ring_name)
 
     def interrupt() -> None:
-        while True:  # until the main thread is in its wait
+        while True:  # until the main thread waits
             try:
                 _ = ring.account
             except RuntimeError:
@@ -620,3 +623,21 @@ def test_opening_leaks_neither_memory_nor_descriptors(ring_name: str) -> None:
     open_many(10_000)
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert rss() - before < 8 << 20
+
+
+def test_the_levels_of_the_board_come_with_the_first_batch_and_later_ones_follow(ring_name: str) -> None:
+    writer = RingWriter(ring_name, 1024, depth=3)
+    writer.name(0, "AAPL")
+    writer.clear(0)
+    writer.level(0, 1, 100, 5, 0)
+    writer.level(0, 2, 102, 7, 128)
+    ring = millpond.Ring(ring_name)
+    ring.board()
+    writer.level(0, 1, 101, 6, 128)
+    book = millpond.Book(depth=3)
+    book.apply(read(ring))
+    assert (book.complete, book.bids().tolist(), book.asks().tolist()) == (
+        True,
+        [(0.0101, 6, 1), (0.01, 5, 1)],
+        [(0.0102, 7, 1)],
+    )

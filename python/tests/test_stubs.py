@@ -1,4 +1,4 @@
-"""The stub of the extension, the reference page, and which module imports which."""
+"""The extension's stub, the reference page, and imports without circles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import millpond
 
 
 def test_the_stub_is_what_nanobind_generates(tmp_path: Path) -> None:
-    """Checked in, since the cross-built module of a wheel cannot be imported to generate it."""
+    """The stub is checked in, since the extension of a wheel that was built for another machine cannot be imported."""
     stub = Path(millpond.__file__).with_name("_core.pyi")
     generate = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "millpond._core", "-o"]
     subprocess.run([*generate, tmp_path / "_core.pyi"], check=True)
@@ -31,7 +31,7 @@ def test_the_reference_page_has_every_public_name() -> None:
 
 
 def test_no_module_imports_one_that_imports_it() -> None:
-    """Imports for type checkers and those inside functions count, too."""
+    """Includes imports for type checkers and inside functions."""
     folder = Path(millpond.__file__).parent
     seen = {path.stem: _imports(path) for path in folder.glob("*.py") if path.stem not in ("__init__", "__main__")}
     while free := [name for name, needs in seen.items() if not needs & seen.keys()]:

@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) noexcept {
     return text;
 }
 
-/// The host's name without the port.
+/// Name of the host without the port.
 std::string_view name_of(std::string_view host) noexcept {
     if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
     return host.substr(0, host.find(':'));
@@ -33,7 +33,7 @@ bool is_of(std::string_view origin, std::string_view host) noexcept {
     return false;
 }
 
-/// Empty when it is not base64url without padding (RFC 4648 5), its unused bits zero.
+/// Decodes base64url without padding (RFC 4648 5); empty if the text is invalid or its unused bits are not zero.
 std::string base64_decoded(std::string_view text) {
     constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     constexpr unsigned kDigitBits = 6;

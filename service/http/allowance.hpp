@@ -5,7 +5,7 @@
 
 namespace millpond::http {
 
-/// How many requests a client may still make: `burst` at once, and `per_second` on average (a token bucket).
+/// Token bucket that limits the requests of a client: `burst` at once, and `per_second` on average.
 ///
 /// Threads: one.
 class Allowance {
@@ -13,7 +13,7 @@ public:
     constexpr Allowance(double per_second, double burst) noexcept
         : per_second_(per_second), burst_(burst), left_(burst) {}
 
-    /// Whether one more may be made now; counts it then.
+    /// Whether one more request is within the limit. Counts it if so.
     [[nodiscard]] constexpr bool admit(std::int64_t now_ns) noexcept {
         constexpr double kNanos = 1e9;
         const auto gone = static_cast<double>(std::max<std::int64_t>(now_ns - seen_ns_, 0));

@@ -4,9 +4,9 @@
 
 namespace millpond::http {
 
-/// A file of the folder web/, or a library that a page uses, as part of the program.
+/// A file of web/, or of a library that a page uses, embedded in the program.
 struct Asset {
-    std::string_view path;  ///< As requested: "/page.js".
+    std::string_view path;  ///< Path of the request: "/page.js".
     std::string_view type;  ///< Content-Type.
     std::string_view content;
 };

@@ -6,9 +6,8 @@
 
 namespace millpond::http {
 
-/// Asks a server for a page over HTTP/1.0 and waits for it, for five seconds at most. token: none when empty.
-/// Throws std::runtime_error that names the server: it cannot be reached, is silent, or answers with another status
-/// than 200.
+/// Gets a page over HTTP/1.0, with a timeout of five seconds. token: may be empty. Throws std::runtime_error that names
+/// the server, if it cannot be reached, does not answer, or answers with a status other than 200.
 [[nodiscard]] std::string get(const net::SocketAddress& server, const std::string& path, const std::string& token);
 
 }  // namespace millpond::http

@@ -29,9 +29,10 @@ tcp::endpoint endpoint_of(const net::SocketAddress& listen) {
 
 }  // namespace
 
-Listener::Listener(boost::asio::io_context& context, Options options, Pages pages)
+Listener::Listener(boost::asio::io_context& context, Options options, Pages pages, Upgrade upgrade)
     : options_(std::move(options)),
       pages_(std::move(pages)),
+      upgrade_(std::move(upgrade)),
       access_(options_.token, endpoint_of(options_.listen).address().is_loopback()),
       acceptor_(context),
       pause_(context) {
@@ -57,6 +58,11 @@ net::SocketAddress Listener::address() const {
     return net::SocketAddress::from_kernel(address);
 }
 
+void Listener::renew(service::Token token, const tls::Context& tls) {
+    access_ = Access{std::move(token), endpoint_of(options_.listen).address().is_loopback()};
+    options_.tls = tls;
+}
+
 void Listener::close() {
     boost::beast::error_code ignored;
     static_cast<void>(acceptor_.close(ignored));
@@ -64,10 +70,10 @@ void Listener::close() {
 }
 
 void Listener::accept() {
-    acceptor_.async_accept([this](boost::beast::error_code error, tcp::socket socket) {
+    acceptor_.async_accept(peer_, [this](boost::beast::error_code error, tcp::socket socket) {
         if (!acceptor_.is_open()) return;
         if (!error) {
-            welcome(std::move(socket));
+            start(std::move(socket));
             return accept();
         }
         pause_.expires_after(std::chrono::milliseconds{100});  // out of descriptors, most likely
@@ -77,13 +83,14 @@ void Listener::accept() {
     });
 }
 
-void Listener::welcome(tcp::socket socket) {
+void Listener::start(tcp::socket socket) {
     std::erase_if(sessions_, [](const auto& session) { return session.expired(); });
     if (sessions_.size() >= options_.max_connections) {
         if (const auto oldest = sessions_.front().lock()) oldest->close();
         sessions_.pop_front();
     }
-    const auto session = std::make_shared<Session>(std::move(socket), options_, pages_, access_);
+    const auto session =
+        std::make_shared<Session>(Stream{std::move(socket), peer_, options_.tls}, options_, pages_, upgrade_, access_);
     sessions_.push_back(session);
     session->begin();
 }

@@ -13,7 +13,7 @@
 namespace millpond::http {
 namespace {
 
-/// Source: RFC 3986 2.1.
+/// Decodes percent-encoding. Source: RFC 3986 2.1.
 std::string url_decoded(std::string_view text) {
     constexpr int kHex = 16;
     std::string result;
@@ -47,14 +47,14 @@ std::optional<std::string> Request::parameter(std::string_view key) const {
     return std::nullopt;
 }
 
-std::size_t Request::number(std::string_view key, std::size_t otherwise, std::size_t least, std::size_t most) const {
+std::size_t Request::number(std::string_view key, std::size_t otherwise, std::size_t min, std::size_t max) const {
     const auto text = parameter(key);
     if (!text || text->empty()) return otherwise;
     std::size_t value = 0;
     const auto* const end = text->data() + text->size();
     const auto read = std::from_chars(text->data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end || value < least || value > most)
-        throw BadRequest(fmt::format("{} needs a whole number from {} to {}", key, least, most));
+    if (read.ec != std::errc{} || read.ptr != end || value < min || value > max)
+        throw BadRequest(fmt::format("{} needs a whole number from {} to {}", key, min, max));
     return value;
 }
 

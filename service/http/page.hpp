@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-/// Pages over HTTP, for the gateway and for sinks that serve some.
+/// Pages over HTTP, for the gateway and for sinks.
 namespace millpond::http {
 
-/// A request that makes no sense: status 400 with the text.
+/// An invalid request: the response has status 400 and this text.
 class BadRequest : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -20,29 +20,32 @@ public:
 /// The parameters of a request for a page.
 struct Request {
     std::string_view path{};
-    std::string_view query{};  ///< Behind the '?', as it was written.
+    std::string_view query{};  ///< The text after '?', still percent-encoded.
 
-    /// The value of a query's key, percent-decoded; nothing when the key is not there. Throws BadRequest for a '%'
+    /// The value of a key of the query, percent-decoded; nullopt if the key is missing. Throws BadRequest for a '%'
     /// without two hexadecimal digits.
     [[nodiscard]] std::optional<std::string> parameter(std::string_view key) const;
-    /// The same as a whole number from `least` to `most`; `otherwise` when it is not there or empty. Throws
-    /// BadRequest for anything else.
-    [[nodiscard]] std::size_t number(std::string_view key, std::size_t otherwise, std::size_t least = 0,
-                                     std::size_t most = SIZE_MAX) const;
+    /// The value of a key as an integer from `min` to `max`; `otherwise` if it is missing or empty. Throws BadRequest
+    /// for any other text.
+    [[nodiscard]] std::size_t number(std::string_view key, std::size_t otherwise, std::size_t min = 0,
+                                     std::size_t max = SIZE_MAX) const;
 };
 
 struct Page {
     std::string type{};  ///< Content-Type; empty: there is no such page.
     std::string body{};
-    bool good{true};        ///< False: status 503.
-    bool may_cache{false};  ///< A browser may keep it and ask whether it is still the same.
-    unsigned status{0};     ///< Another status; 0: according to `good`.
+    bool good{true};        ///< False: the status is 503.
+    bool may_cache{false};  ///< A browser may cache it and revalidate it.
+    unsigned status{0};     ///< HTTP status; 0: 200, or 503 if not `good`.
 };
 
-/// Makes the page of a request; called on the thread that serves.
+/// Makes the page for a request. Called on the serving thread.
 using Pages = std::function<Page(const Request& request)>;
 
-/// Does what a POST asks for, given its `Authorization`, and makes the page with the result.
+/// Handles a POST request and makes the page with the result. authorization: the header of that name.
 using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
+
+/// Called when a TLS handshake fails, with the peer's address and the reason.
+using OnRefused = std::function<void(std::string_view peer, std::string_view reason)>;
 
 }  // namespace millpond::http

@@ -1,5 +1,8 @@
 #include "service/http/server.hpp"
 
+#include <boost/asio/post.hpp>
+
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,16 +16,7 @@ namespace millpond::http {
 
 struct Server::Running {
     Running(const Options& options, Pages pages)
-        : listener(context,
-                   {.name = options.name,
-                    .listen = options.listen,
-                    .token = options.token,
-                    .tls = options.tls,
-                    .is_open = options.is_open,
-                    .acts = options.acts,
-                    .upgrade = {}},
-                   std::move(pages)),
-          thread([this, name = options.name] {
+        : listener(context, options, std::move(pages)), thread([this, name = options.name] {
               core::name_this_thread(name);
               context.run();
           }) {}
@@ -41,6 +35,15 @@ struct Server::Running {
 Server::Server(const Options& options, Pages pages) : running_(std::make_unique<Running>(options, std::move(pages))) {}
 
 Server::~Server() = default;
+
+void Server::renew(service::Token token, const tls::Context& tls) {
+    std::promise<void> renewed;
+    boost::asio::post(running_->context, [&] {
+        running_->listener.renew(std::move(token), tls);
+        renewed.set_value();
+    });
+    renewed.get_future().wait();
+}
 
 net::SocketAddress Server::address() const { return running_->listener.address(); }
 

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include <millpond/net/socket_address.hpp>
+#include <millpond/tls/context.hpp>
 
+#include "service/http/options.hpp"
 #include "service/http/page.hpp"
-#include "service/tls.hpp"
 #include "service/token.hpp"
 
 namespace millpond::http {
@@ -18,23 +16,16 @@ namespace millpond::http {
 /// Threads: pages are made on the server's thread.
 class Server {
 public:
-    struct Options {
-        std::string name{};  ///< For errors, and of the thread.
-        net::SocketAddress listen{};
-        service::Token token{};
-        service::TlsContext tls{};                             ///< Not on(): plain HTTP.
-        std::function<bool(std::string_view path)> is_open{};  ///< Whether a page needs no token; none: no page.
-        Acts acts{};                                           ///< None: GET and HEAD only.
-    };
-
-    /// Listens at once. Throws std::system_error that names the address.
+    /// Starts to listen. Throws std::system_error that has the address.
     Server(const Options& options, Pages pages);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    /// With the port that the kernel chose.
+    /// The address, with the port that the kernel chose.
     [[nodiscard]] net::SocketAddress address() const;
+    /// Calls Listener::renew on the server's thread and waits for it. Must not be called on that thread.
+    void renew(service::Token token, const tls::Context& tls);
 
 private:
     struct Running;

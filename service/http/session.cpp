@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/tls/failure.hpp>
 
 namespace millpond::http {
 namespace {
@@ -22,17 +23,16 @@ namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
 using bhttp::field;
 
-constexpr std::chrono::seconds kPatience{5};
-constexpr std::size_t kLongestHead = 8'192;
+constexpr std::chrono::seconds kTimeout{5};
+constexpr std::size_t kMaxHead = 8'192;
 constexpr std::size_t kReadBytes = 4'096;
 constexpr double kRequestsPerSecond = 50;
-constexpr double kMostAtOnce = 100;
-// What a client still sends behind the last answer is read, or the kernel would reset the connection under the answer.
+constexpr double kMaxAtOnce = 100;
+// Reads what the client still sends after the last response: otherwise the kernel would reset the connection.
 constexpr std::chrono::seconds kDrainPatience{1};
-constexpr std::size_t kMostDrained = std::size_t{1} << 20U;
+constexpr std::size_t kMaxDrained = std::size_t{1} << 20U;
 
-/// The answer to a malformed or oversized request; `unknown` when the client is gone. has_target: its first line is
-/// known.
+/// Status for a malformed or oversized request; `unknown` if the client is gone. has_target: the request line is known.
 bhttp::status status_of(beast::error_code error, bool has_target) {
     if (error.category() != make_error_code(bhttp::error::end_of_stream).category()) return bhttp::status::unknown;
     if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message) return bhttp::status::unknown;
@@ -44,13 +44,13 @@ bhttp::status status_of(beast::error_code error, bool has_target) {
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-/// A mark of a page's content, so that a browser need not be sent again what it has.
+/// Entity tag of a page, so that a browser does not download the same contents again.
 std::string mark_of(const std::string& body) {
     return fmt::format("\"{:x}-{:x}\"", body.size(), std::hash<std::string>{}(body));
 }
 
-/// The first line and the fields, with the empty line behind them. Beast's serializer takes buffer sequences of many
-/// types through both kinds of stream, which was most of this file's compile time.
+/// Serializes the status line and the fields, with the empty line after them. Beast's serializer passes buffer
+/// sequences of many types to both kinds of stream, which was most of this file's compile time.
 std::string head_of(const bhttp::response<bhttp::string_body>& response) {
     auto text = fmt::format("HTTP/{}.{} {} {}\r\n", response.version() / 10, response.version() % 10,
                             response.result_int(), view(response.reason()));
@@ -60,38 +60,45 @@ std::string head_of(const bhttp::response<bhttp::string_body>& response) {
 
 }  // namespace
 
-Session::Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+Session::Session(Stream&& stream, const Options& options, const Pages& pages, const Listener::Upgrade& upgrade,
                  const Access& access)
-    : stream_(std::move(socket), options.tls),
+    : stream_(std::move(stream)),
       options_(options),
       pages_(pages),
+      upgrade_(upgrade),
       access_(access),
-      allowance_(kRequestsPerSecond, kMostAtOnce),
-      buffer_(kLongestHead * 2),
-      patience_(stream_.get_executor()) {}
+      allowance_(kRequestsPerSecond, kMaxAtOnce),
+      buffer_(kMaxHead * 2),
+      request_timer_(stream_.get_executor()) {}
 
 void Session::begin() {
     if (!stream_.is_secure()) return read();
-    stream_.tcp().expires_after(kPatience);
+    stream_.tcp().expires_after(kTimeout);
     stream_.async_handshake([self = shared_from_this()](beast::error_code error) {
-        if (!error) self->read();
+        if (!error) return self->read();
+        const auto& options = self->options_;
+        if (!options.on_refused) return;
+        const auto reason = error == boost::asio::error::operation_aborted  // by close()
+                                ? fmt::format("closed for a newer one of {} connections", options.max_connections)
+                                : std::string{self->stream_.handshake_failure(error)};
+        options.on_refused(self->stream_.peer(), fmt::format("{}: {}", tls::kHandshakeFailed, reason));
     });
 }
 
 void Session::read() {
     parser_.emplace();
-    parser_->header_limit(kLongestHead);
+    parser_->header_limit(kMaxHead);
     parser_->body_limit(0);
     parser_->eager(true);
     folded_ = false;
     last_byte_ = 0;
     stream_.tcp().expires_never();
-    patience_.expires_after(kPatience);
-    patience_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    request_timer_.expires_after(kTimeout);
+    request_timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
         const auto self = weak.lock();
         if (error || !self) return;
-        self->too_late_ = true;
-        self->stream_.tcp().cancel();  // on_read says so
+        self->timed_out_ = true;
+        self->stream_.tcp().cancel();  // on_read closes the connection
     });
     parse();
 }
@@ -110,7 +117,7 @@ void Session::parse() {
     while (!parser_->is_done()) {
         const auto* const begin = static_cast<const char*>(buffer_.data().data());
         const auto used = buffer_.size() == 0 ? 0 : parser_->put(buffer_.data(), error);
-        // The parser joins lines that are folded, which RFC 9112 5.2 wants refused.
+        // The parser joins folded lines, which must be refused (RFC 9112 5.2).
         for (const char byte : std::string_view{begin, used}) {
             folded_ = folded_ || (std::exchange(last_byte_, byte) == '\n' && (byte == ' ' || byte == '\t'));
         }
@@ -124,25 +131,25 @@ void Session::parse() {
 void Session::close() { stream_.tcp().close(); }
 
 void Session::on_read(beast::error_code error) {
-    patience_.cancel();
-    stream_.tcp().expires_after(kPatience);  // for the answer
-    if (error && too_late_) {
-        if (parser_->got_some()) turn_away(bhttp::status::request_timeout);
+    request_timer_.cancel();
+    stream_.tcp().expires_after(kTimeout);  // for the answer
+    if (error && timed_out_) {
+        if (parser_->got_some()) reject(bhttp::status::request_timeout);
         return;
     }
     if (error) {
         // Gone or silent: the connection closes with this object.
         if (const auto status = status_of(error, !parser_->get().target().empty()); status != bhttp::status::unknown)
-            turn_away(status);
+            reject(status);
         return;
     }
     response_ = {};
     response_.version(parser_->get().version());
     response_.keep_alive(parser_->get().keep_alive());
-    if (answer()) send();  // else it is a WebSocket from here on
+    if (answer()) send();  // otherwise it is a WebSocket now
 }
 
-void Session::turn_away(bhttp::status status) {
+void Session::reject(bhttp::status status) {
     response_ = {};
     response_.keep_alive(false);
     refuse(status, view(bhttp::obsolete_reason(status)));
@@ -176,7 +183,7 @@ std::string_view Session::fault() const {
     if (hosts == 0 && head.version() >= kHttp11) return "no Host";
     if (folded_) return "a header line begins with a space";
     if (!boost::beast::websocket::is_upgrade(head)) return {};
-    // Source: RFC 6455 4.1: 16 bytes in base64.
+    // RFC 6455 4.1: 16 bytes in base64.
     constexpr std::size_t kKeyChars = 22;
     const auto key = view(head[field::sec_websocket_key]);
     const auto is_base64 = [](char c) {
@@ -222,16 +229,16 @@ bool Session::answer() {
         return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
     }
     if (acts) {
-        show(options_.acts(request, view(head[field::authorization])));
+        respond(options_.acts(request, view(head[field::authorization])));
         return true;
     }
-    if (options_.upgrade && boost::beast::websocket::is_upgrade(head)) {
-        if (options_.upgrade(stream_, head)) return false;
+    if (upgrade_ && boost::beast::websocket::is_upgrade(head)) {
+        if (upgrade_(stream_, head)) return false;
         response_.keep_alive(false);
         return refuse(bhttp::status::service_unavailable, "no WebSocket at this path, or too many clients");
     }
     try {
-        show(pages_(request));
+        respond(pages_(request));
     } catch (const BadRequest& error) {
         return refuse(bhttp::status::bad_request, error.what());
     }
@@ -245,7 +252,7 @@ bool Session::refuse(bhttp::status status, std::string_view reason) {
     return true;
 }
 
-void Session::show(Page page) {
+void Session::respond(Page page) {
     if (page.type.empty()) {
         refuse(bhttp::status::not_found, "not found");
         return;
@@ -277,7 +284,7 @@ void Session::on_written(beast::error_code error) {
 }
 
 void Session::drain() {
-    if (drained_ > kMostDrained) return;
+    if (drained_ > kMaxDrained) return;
     stream_.tcp().expires_after(kDrainPatience);
     stream_.tcp().async_read_some(boost::asio::buffer(ignored_),
                                   [self = shared_from_this()](beast::error_code error, std::size_t bytes) {

@@ -2,7 +2,6 @@
 
 #include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -20,35 +19,36 @@
 #include "service/http/access.hpp"
 #include "service/http/allowance.hpp"
 #include "service/http/listener.hpp"
+#include "service/http/options.hpp"
 #include "service/http/page.hpp"
 #include "service/http/stream.hpp"
 
 namespace millpond::http {
 
-/// One connection; lives as long as an operation on it does.
+/// A connection; lives as long as an operation on it.
 class Session : public std::enable_shared_from_this<Session> {
 public:
-    Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+    Session(Stream&& stream, const Options& options, const Pages& pages, const Listener::Upgrade& upgrade,
             const Access& access);
 
-    /// Shakes hands where there is TLS, and reads requests from then on.
+    /// Performs the TLS handshake, if any, and then reads requests.
     void begin();
     void close();
 
 private:
     void read();
     void read_more();
-    /// Gives the parser what is there; reads more where that is no whole request.
+    /// Parses the bytes received so far, and reads more if the request is incomplete.
     void parse();
     void on_read(boost::beast::error_code error);
-    /// Makes the response; false when the connection was taken over instead.
+    /// Makes the response. Returns false if the connection became a WebSocket.
     [[nodiscard]] bool answer();
-    /// What makes a well-formed request one that is not answered; empty when nothing does.
+    /// Reason to reject a well-formed request; empty if there is none.
     [[nodiscard]] std::string_view fault() const;
     bool refuse(boost::beast::http::status status, std::string_view reason);
-    void show(Page page);
+    void respond(Page page);
     /// Answers an invalid request and closes the connection.
-    void turn_away(boost::beast::http::status status);
+    void reject(boost::beast::http::status status);
     void send();
     void write_more();
     void on_written(boost::beast::error_code error);
@@ -57,20 +57,21 @@ private:
     [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
 
     Stream stream_;
-    const Listener::Options& options_;
+    const Options& options_;
     const Pages& pages_;
+    const Listener::Upgrade& upgrade_;
     const Access& access_;
     Allowance allowance_;
     boost::beast::flat_buffer buffer_;
-    boost::asio::steady_timer patience_;
-    bool too_late_{false};  // the time for the request is over
-    bool folded_{false};    // a line of its head begins with a space
-    char last_byte_{0};     // before what is parsed next
+    boost::asio::steady_timer request_timer_;
+    bool timed_out_{false};
+    bool folded_{false};  // a header line begins with a space
+    char last_byte_{0};   // the byte before the next one to parse
     std::array<char, 4'096> ignored_;
     std::size_t drained_{0};
     std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
     boost::beast::http::response<boost::beast::http::string_body> response_;
-    std::string sent_;  ///< The response as bytes, until they are written.
+    std::string sent_;  ///< The response as bytes that are being written.
     std::size_t written_{0};
 };
 

@@ -1,6 +1,8 @@
 #include "service/http/stream.hpp"
 
+#include <fmt/format.h>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream_base.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/stream_traits.hpp>
@@ -19,6 +21,8 @@
 
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+#include <millpond/tls/failure.hpp>
 
 namespace millpond::http {
 namespace {
@@ -57,12 +61,14 @@ struct Stream::Layer : std::variant<Tcp, Secure> {
     }
 
     bool writing{false};  // a write is pending
-    std::string rest;     // what send_now() could not send at once
-    // A write that was asked for while there is a rest. The rest's operation owns it, so that both end together.
+    std::string rest;     // bytes that send_now() could not send
+    // A write that was requested while there is a rest. The rest's operation owns it, so that both end together.
     std::move_only_function<void()>* waiting{nullptr};
 };
 
-Stream::Stream(boost::asio::ip::tcp::socket&& socket, const service::TlsContext& tls) {
+Stream::Stream(boost::asio::ip::tcp::socket&& socket, const boost::asio::ip::tcp::endpoint& peer,
+               const tls::Context& tls)
+    : peer_(fmt::format("{}:{}", peer.address().to_string(), peer.port())) {
     if (!tls.on()) {
         layer_ = std::make_unique<Layer>(std::in_place_type<Tcp>, std::move(socket));
         return;
@@ -83,6 +89,13 @@ bool Stream::is_secure() const noexcept { return std::holds_alternative<Secure>(
 
 void Stream::async_handshake(Done&& done) {
     std::get<Secure>(*layer_).async_handshake(boost::asio::ssl::stream_base::server, std::move(done));
+}
+
+std::string_view Stream::handshake_failure(boost::beast::error_code error) const {
+    if (error == boost::beast::error::timeout) return tls::kTimedOut;
+    const bool is_ours = error.category() == boost::asio::error::get_ssl_category();
+    return tls::failure_reason(*std::get<Secure>(*layer_).native_handle(),
+                               is_ours ? static_cast<unsigned>(error.value()) : 0U);
 }
 
 void Stream::read_some(boost::asio::mutable_buffer buffer, Moved&& moved) {

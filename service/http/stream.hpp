@@ -12,15 +12,17 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
-#include "service/tls.hpp"
+#include <millpond/tls/context.hpp>
 
 namespace millpond::http {
 
-/// A connection, plain or with TLS, in the shape that Beast's operations and WebSockets stand on. Below it the types of
-/// buffers and handlers are always the same, so both kinds of connection are compiled once.
+/// A plain or TLS connection with the interface of an asynchronous stream, for Beast's operations and WebSockets. Types
+/// of buffers and handlers below it are always the same, so both kinds of connection are compiled once.
 ///
-/// Threads: the one that runs its context.
+/// Threads: the one that runs its io_context.
 class Stream {
 public:
     using Tcp = boost::beast::tcp_stream;
@@ -28,19 +30,23 @@ public:
     using Done = std::move_only_function<void(boost::beast::error_code)>;
     using Moved = std::move_only_function<void(boost::beast::error_code, std::size_t)>;
 
-    /// tls: not on() is plain.
-    Stream(boost::asio::ip::tcp::socket&& socket, const service::TlsContext& tls);
+    /// tls: if not on(), the connection is plain.
+    Stream(boost::asio::ip::tcp::socket&& socket, const boost::asio::ip::tcp::endpoint& peer, const tls::Context& tls);
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
 
     [[nodiscard]] executor_type get_executor() noexcept { return tcp().get_executor(); }
-    /// What is below: the socket, and how long an operation may take.
+    /// The underlying socket, with the timeout of operations.
     [[nodiscard]] Tcp& tcp() noexcept;
     [[nodiscard]] bool is_secure() const noexcept;
+    /// The peer's address, also after the end of the connection.
+    [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
-    /// Only where is_secure().
+    /// Requires is_secure().
     void async_handshake(Done&& done);
+    /// Why async_handshake failed with `error`.
+    [[nodiscard]] std::string_view handshake_failure(boost::beast::error_code error) const;
     template <class Buffers, class Handler>
     void async_read_some(const Buffers& buffers, Handler&& handler) {
         boost::asio::mutable_buffer first;
@@ -61,16 +67,16 @@ public:
         }
         write_some(first, std::forward<Handler>(handler));
     }
-    // A frame of a WebSocket has two, its head and its text; what more there is the next write takes.
+    // A WebSocket frame has two buffers, header and payload. Further buffers are left for the next write.
     using ConstBuffers = std::array<boost::asio::const_buffer, 4>;
 
     /// Whether send_now() may be called: a plain connection without a pending write.
     [[nodiscard]] bool can_send_now() const noexcept;
-    /// Sends `buffers` without an operation for what the socket takes at once. True when that was all. Otherwise the
-    /// rest is copied and follows, before the bytes of any later write, and then `done` is called. A connection that is
-    /// broken also leaves all for the rest.
+    /// Writes `buffers` to the socket at once, without an asynchronous operation. Returns true if all bytes were
+    /// written. Otherwise the rest is copied and written before the bytes of any later write, and then `done` is
+    /// called, also if the connection is broken.
     [[nodiscard]] bool send_now(const ConstBuffers& buffers, Done&& done);
-    /// Closes the socket in turn with the peer.
+    /// Closes the connection after the peer has closed its side.
     void async_teardown(boost::beast::role_type role, Done&& done);
 
 private:
@@ -79,11 +85,12 @@ private:
     void read_some(boost::asio::mutable_buffer buffer, Moved&& moved);
     void write_some(const ConstBuffers& buffers, Moved&& moved);
 
+    std::string peer_;
     std::unique_ptr<Layer> layer_;  // cannot be moved while an operation is pending
 };
 
-/// Beast finds these two by their names: a WebSocket ends by them. Its close frames have said that nothing is missing,
-/// so TLS need not say it again.
+/// Called by Beast to end a WebSocket. Its close frames prove that the data is complete, so TLS need not send its own
+/// notification.
 inline void beast_close_socket(Stream& stream) { stream.tcp().close(); }
 
 template <class Handler>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,7 +16,7 @@
 
 namespace millpond::settings {
 
-/// "256MiB" where that is exact, else the number.
+/// Formats bytes as "256MiB" if that is exact, otherwise as the number.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
 /// Keys whose value is one field of a section, so that reading and printing it are declared together:
@@ -34,26 +35,39 @@ struct KeyOf {
         return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.nonempty_text(); },
                 [](const Section& s) { return std::string{std::invoke(Field, s)}; }};
     }
-    template <auto Field, std::size_t Longest>
+    /// A path of a file that is read: a reload compares its contents.
+    template <auto Field>
+    static constexpr Key<Section> file(Name name, Name help) {
+        auto key = text<Field>(name, "FILE", help);
+        key.is_read = true;
+        return key;
+    }
+    template <auto Field, std::size_t Max>
     static constexpr Key<Section> short_text(Name name, Name shape, Name help) {
-        return {name, shape, help,
-                [](Section& s, const Value& v) { std::invoke(Field, s) = v.text_of_at_most(Longest); },
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.text_up_to(Max); },
                 [](const Section& s) { return std::string{std::invoke(Field, s)}; }};
     }
-    /// Also of an optional number.
-    template <auto Field, std::uint64_t Lowest, std::uint64_t Highest>
+    /// Field: an integer or an optional integer.
+    template <auto Field, std::uint64_t Min, std::uint64_t Max>
     static constexpr Key<Section> integer(Name name, Name shape, Name help) {
         return {name, shape, help,
                 [](Section& s, const Value& v) {
-                    std::invoke(Field, s) = static_cast<NumberOf<Field>>(v.integer(Lowest, Highest));
+                    std::invoke(Field, s) = static_cast<NumberOf<Field>>(v.integer(Min, Max));
                 },
                 [](const Section& s) { return number_text(std::invoke(Field, s)); }};
     }
-    template <auto Field, std::uint64_t Lowest, std::uint64_t Highest>
+    template <auto Field, std::uint64_t Min, std::uint64_t Max>
     static constexpr Key<Section> power_of_two(Name name, Name shape, Name help) {
-        return {name, shape, help,
-                [](Section& s, const Value& v) { std::invoke(Field, s) = v.power_of_two(Lowest, Highest); },
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.power_of_two(Min, Max); },
                 [](const Section& s) { return number_text(std::invoke(Field, s)); }};
+    }
+    /// A number of Units, for a field of any std::chrono::duration.
+    template <auto Field, class Unit, std::uint64_t Min, std::uint64_t Max>
+    static constexpr Key<Section> duration(Name name, Name help) {
+        return {name, "N", help, [](Section& s, const Value& v) { std::invoke(Field, s) = Unit{v.integer(Min, Max)}; },
+                [](const Section& s) {
+                    return std::to_string(std::chrono::duration_cast<Unit>(std::invoke(Field, s)).count());
+                }};
     }
     template <auto Field>
     static constexpr Key<Section> bytes(Name name, Name help) {
@@ -93,6 +107,9 @@ struct KeyOf {
                 [](Section& s, const Value& v) { std::invoke(Field, s) = v.template choice<Value_>(Words); },
                 [](const Section& s) { return word_of<Value_>(std::invoke(Field, s), Words); }};
     }
+
+    /// A key of an earlier version, which is refused with the value that it is fixed to.
+    static constexpr Key<Section> removed(Name name, Name value) { return {name, "", value, nullptr}; }
 
 private:
     template <class T>

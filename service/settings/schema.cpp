@@ -3,22 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "service/config_error.hpp"
 #include "service/settings/key_of.hpp"
 #include "service/settings/nearest.hpp"
 
 namespace millpond::settings {
 namespace {
-
-std::string title(std::string_view section) {
-    if (section.empty()) return "the top level";
-    const bool is_inner = section.find('.') != std::string_view::npos;  // a table inside a section
-    return is_inner ? fmt::format("[{}]", section) : fmt::format("[[{}]]", section);
-}
 
 std::string resembling(std::string_view name, std::span<const std::string_view> known) {
     const auto guess = did_you_mean(name, known);
@@ -26,6 +24,21 @@ std::string resembling(std::string_view name, std::span<const std::string_view> 
 }
 
 }  // namespace
+
+std::string help_with_default(const KeyText& key) {
+    return key.default_value.empty() ? key.help : fmt::format("{} (default: {})", key.help, key.default_value);
+}
+
+std::string toml_of(std::string_view value, const std::function<bool(Value::Data)>& assigns) {
+    if (value.empty()) return {};
+    std::int64_t number = 0;
+    const auto* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, number);
+    if (error == std::errc{} && rest == end && assigns(number)) return fmt::format("{}", number);
+    if ((value == "true" || value == "false") && assigns(value == "true")) return std::string{value};
+    const auto text = fmt::format("\"{}\"", value);
+    return assigns(std::string{value}) ? text : fmt::format("[{}]", text);
+}
 
 std::string bytes_text(std::uint64_t bytes) {
     constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"GiB", 30}, {"MiB", 20}, {"KiB", 10}};
@@ -41,17 +54,29 @@ std::string flag_of(std::string_view name) {
     return flag;
 }
 
-std::string described(std::string_view section, std::string_view key) {
-    return fmt::format("key '{}' of {}", key, title(section));
+std::string section_title(std::string_view name) {
+    return name.empty() ? "the top level" : fmt::format("[[{}]]", name);
 }
 
-void fail_unknown(std::string_view section, std::string_view name, std::span<const std::string_view> known,
+std::string table_title(std::string_view name) { return name.empty() ? "the top level" : fmt::format("[{}]", name); }
+
+std::string described(std::string_view title, std::string_view key) {
+    return fmt::format("key '{}' of {}", key, title);
+}
+
+void fail_unknown(std::string_view title, std::string_view name, std::span<const std::string_view> known,
                   std::string_view where) {
-    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(section, name), resembling(name, known)));
+    throw service::ConfigError(
+        fmt::format("{}: unknown {}; {}", where, described(title, name), resembling(name, known)));
+}
+
+void fail_removed(std::string_view title, std::string_view name, std::string_view value, std::string_view where) {
+    throw service::ConfigError(
+        fmt::format("{}: {} was removed; it is fixed to: {}", where, described(title, name), value));
 }
 
 void fail_unknown_table(std::string_view name, std::span<const std::string_view> known, std::string_view where) {
-    throw ConfigError(fmt::format("{}: unknown table '{}'; {}", where, name, resembling(name, known)));
+    throw service::ConfigError(fmt::format("{}: unknown table '{}'; {}", where, name, resembling(name, known)));
 }
 
 }  // namespace millpond::settings

@@ -1,27 +1,36 @@
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace millpond::settings {
 
-/// Where a table was written, for messages: "gateway.toml:12", or "--feed". It makes no two settings differ.
+/// Place of a table, for messages: "gateway.toml:12" or "--feed". Ignored when settings are compared.
 struct Origin {
     std::string where;
+    bool is_bad{false};                 ///< A key of the table has an error; combinations of its keys are not checked.
+    std::vector<std::string> unread{};  ///< Keys whose values could not be read; they have their defaults.
 
-    /// "gateway.toml:12: ", or nothing when that is not known.
+    [[nodiscard]] bool has_not_read(std::string_view key) const {
+        return std::ranges::find(unread, key) != unread.end();
+    }
+
+    /// The place as a prefix, "gateway.toml:12: "; empty if it is unknown.
     [[nodiscard]] std::string prefix() const { return where.empty() ? where : where + ": "; }
     friend bool operator==(const Origin&, const Origin&) noexcept { return true; }
 };
 
-/// Settings of a type that only their `Kind` knows: a constant object that makes them with defaults() and compares them
+/// Settings of a type that only `Kind` knows: a constant object that creates them with defaults() and compares them
 /// with equal().
 template <class Kind>
 class SettingsOf {
 public:
     explicit SettingsOf(const Kind& kind) : kind_(&kind), settings_(kind.defaults()) {}
 
-    /// The settings when they are of this type, else null.
+    /// The settings if they have this type, else null.
     template <class Settings>
     [[nodiscard]] Settings* as() noexcept {
         return std::any_cast<Settings>(&settings_);

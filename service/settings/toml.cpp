@@ -13,7 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include "service/config_error.hpp"
 #include "service/regular_file.hpp"
+#include "service/settings/errors.hpp"
 
 namespace millpond::settings {
 namespace {
@@ -33,7 +35,7 @@ std::string_view type_in_words(toml::node_type type) {
     }
 }
 
-/// A list of strings, if it is one.
+/// Converts an array to a list of strings; nullopt if it has other elements.
 std::optional<Value::List> list_of(const toml::array& array) {
     Value::List list;
     for (const auto& element : array) {
@@ -61,11 +63,16 @@ public:
 
     void top_level(std::span<const std::string_view> tables, const std::function<bool(std::string_view)>& is_section,
                    const OnValue& value) const override {
+        Errors errors;
         for (const auto& [key, node] : root_) {
-            if ((node.is_table() || node.is_array_of_tables()) && std::ranges::find(tables, key.str()) == tables.end())
-                fail_unknown_table(key.str(), tables, place(name_, key.source()));
-            if (!is_section(key.str())) give(key, node, "", value);
+            errors.check([&, key = &key, node = &node] {
+                const bool is_table = node->is_table() || node->is_array_of_tables();
+                if (is_table && std::ranges::find(tables, key->str()) == tables.end())
+                    fail_unknown_table(key->str(), tables, place(name_, key->source()));
+                if (!is_section(key->str())) give(*key, *node, "", section_title(""), value);
+            });
         }
+        errors.throw_if_any();
     }
 
     void sections(std::string_view name, const OnTable& begin, const OnValue& value) const override {
@@ -73,33 +80,40 @@ public:
         if (node == nullptr) return;
         const auto* tables = node->as_array();
         if (tables == nullptr || !tables->is_array_of_tables()) {
-            throw ConfigError(
+            throw service::ConfigError(
                 fmt::format("{}: '{}' must be written as [[{}]]", place(name_, node->source()), name, name));
         }
+        const auto title = section_title(name);
+        Errors errors;
         for (const auto& element : *tables) {
             begin(place(name_, element.source()));
-            for (const auto& [key, child] : *element.as_table()) give(key, child, name, value);
+            for (const auto& [key, child] : *element.as_table()) {
+                errors.check([&, key = &key, child = &child] { give(*key, *child, name, title, value); });
+            }
         }
+        errors.throw_if_any();
     }
 
 private:
-    void give(const toml::key& key, const toml::node& node, std::string_view section, const OnValue& value) const {
+    /// table: the name of the table that has the key; title: as messages name it.
+    void give(const toml::key& key, const toml::node& node, std::string_view table, std::string_view title,
+              const OnValue& value) const {
         const auto where = place(name_, key.source());
-        value(key.str(), where, value_of(key, node, section));
+        value(key.str(), where, value_of(key, node, table, title));
     }
 
-    [[nodiscard]] Value value_of(const toml::key& key, const toml::node& node, std::string_view section) const {
+    [[nodiscard]] Value value_of(const toml::key& key, const toml::node& node, std::string_view table,
+                                 std::string_view title) const {
         const auto where = place(name_, key.source());
         auto data = data_of(node);
-        if (const auto* table = node.as_table()) {
-            const auto inner = section.empty() ? std::string{key.str()} : fmt::format("{}.{}", section, key.str());
-            data = table_of(*table, inner);
+        if (const auto* inner = node.as_table()) {
+            data = table_of(*inner, table.empty() ? std::string{key.str()} : fmt::format("{}.{}", table, key.str()));
         }
-        return {where, described(section, key.str()), std::move(data), type_in_words(node.type())};
+        return {where, described(title, key.str()), std::move(data), type_in_words(node.type())};
     }
 
-    /// In the order of the file.
-    [[nodiscard]] Value::Table table_of(const toml::table& table, std::string_view section) const {
+    /// Converts a table, in the order of the file.
+    [[nodiscard]] Value::Table table_of(const toml::table& table, std::string_view name) const {
         std::vector<std::pair<const toml::key*, const toml::node*>> nodes;
         for (const auto& [key, node] : table) nodes.emplace_back(&key, &node);
         std::ranges::sort(nodes, [](const auto& a, const auto& b) {
@@ -109,7 +123,7 @@ private:
         });
         std::vector<Value::Entry> entries;
         for (const auto& [key, node] : nodes) {
-            entries.push_back({std::string{key->str()}, value_of(*key, *node, section)});
+            entries.push_back({std::string{key->str()}, value_of(*key, *node, name, table_title(name))});
         }
         return std::make_shared<const std::vector<Value::Entry>>(std::move(entries));
     }
@@ -124,14 +138,14 @@ std::unique_ptr<Document> Document::parse(std::string_view text, std::string_vie
     try {
         return std::make_unique<TomlDocument>(toml::parse(text), name);
     } catch (const toml::parse_error& error) {
-        throw ConfigError(fmt::format("{}: {}", place(name, error.source()), error.description()));
+        throw service::ConfigError(fmt::format("{}: {}", place(name, error.source()), error.description()));
     }
 }
 
 std::string text_of(const std::string& path) try {
     return service::read_regular_file(path).text;
 } catch (const std::runtime_error& error) {
-    throw ConfigError(fmt::format("{}: cannot read: {}", path, error.what()));
+    throw service::ConfigError(fmt::format("{}: cannot read: {}", path, error.what()));
 }
 
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text, std::string_view flag) {
@@ -142,11 +156,11 @@ std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text,
         text.remove_prefix(std::min(comma + 1, text.size()));
         const auto equals = pair.find('=');
         if (equals == std::string_view::npos) {
-            throw ConfigError(fmt::format("{}: expects KEY=VALUE,KEY=VALUE, found '{}'", flag, pair));
+            throw service::ConfigError(fmt::format("{}: expects KEY=VALUE,KEY=VALUE, found '{}'", flag, pair));
         }
         const auto key = pair.substr(0, equals);
         if (std::ranges::any_of(pairs, [key](const auto& before) { return before.first == key; })) {
-            throw ConfigError(fmt::format("{}: key '{}' is given twice", flag, key));
+            throw service::ConfigError(fmt::format("{}: key '{}' is given twice", flag, key));
         }
         pairs.emplace_back(key, pair.substr(equals + 1));
     }

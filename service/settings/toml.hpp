@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,36 +10,38 @@
 #include <vector>
 
 #include "service/settings/schema.hpp"
+#include "service/settings/settings_of.hpp"
 
-/// TOML files and command-line flags, as the schemas of their sections say. All throw ConfigError: with file and line
-/// for bad syntax, unknown keys, wrong types and values out of range; with the flag's name.
+/// Reads TOML files and command-line flags by the schemas of their sections. All functions throw ConfigError with file
+/// and line, or the flag, for bad syntax, unknown keys, wrong types and values out of range.
 namespace millpond::settings {
 
-/// The text of a file.
+/// Reads the text of a file.
 [[nodiscard]] std::string text_of(const std::string& path);
 
-/// What a document holds at its top level: plain keys and lists of tables.
+/// The top level of a TOML document: plain keys and lists of tables.
 class Document {
 public:
     virtual ~Document() = default;
 
-    /// The document in `text`; `name` stands for the file in messages.
+    /// Parses `text`. name: the name of the file in messages.
     [[nodiscard]] static std::unique_ptr<Document> parse(std::string_view text, std::string_view name);
 
     /// A key and its value.
     using OnValue = std::function<void(std::string_view key, std::string_view where, const Value& value)>;
 
-    /// Calls `value` for each plain key of the top level. A key for which is_section says true is left out. `tables`
-    /// names all that may be a table; another one is an error that names the one it resembles.
+    /// Calls `value` for each plain key of the top level, except those for which is_section is true. tables: names of
+    /// the tables that may occur; another one is an error that names the most similar. Continues after an error and
+    /// throws all errors at the end, as `sections` does.
     virtual void top_level(std::span<const std::string_view> tables,
                            const std::function<bool(std::string_view)>& is_section, const OnValue& value) const = 0;
-    /// Where a table begins: "gateway.toml:12".
+    /// Called with the place where a table begins: "gateway.toml:12".
     using OnTable = std::function<void(std::string_view where)>;
-    /// For each [[name]]: calls `begin`, then `value` for each of its keys. Does nothing when there is none.
+    /// For each [[name]]: calls `begin`, then `value` for each of its keys.
     virtual void sections(std::string_view name, const OnTable& begin, const OnValue& value) const = 0;
 };
 
-/// Reads the top level into `section`, but for the keys that is_section names; `tables` as for top_level.
+/// Reads the top level into `section`, with the parameters of Document::top_level.
 template <class Section>
 void read_top_level(const Document& document, std::span<const std::string_view> tables,
                     const std::function<bool(std::string_view)>& is_section, Section& section) {
@@ -47,37 +50,55 @@ void read_top_level(const Document& document, std::span<const std::string_view> 
     });
 }
 
+/// Calls `assign` for a key of a section; notes in the section's origin if it throws.
+template <class Assign>
+void assign_to(Origin& origin, std::string_view key, Assign&& assign) try {
+    assign();
+} catch (const std::exception&) {
+    origin.is_bad = true;
+    origin.unread.emplace_back(key);
+    throw;
+}
+
 /// Appends every [[section]] to `sections`, which begin as a copy of `model`.
 template <class Section>
 void read_sections(const Document& document, std::vector<Section>& sections, const Section& model = {}) {
+    Origin none;
+    const auto origin = [&]() -> Origin& {
+        if constexpr (requires { sections.back().origin; }) {
+            return sections.back().origin;
+        } else {
+            return none;
+        }
+    };
     document.sections(
         Schema<Section>::name(),
         [&](std::string_view where) {
             sections.push_back(model);
-            if constexpr (requires { sections.back().origin.where; }) sections.back().origin.where = where;
+            origin().where = where;
         },
         [&](std::string_view key, std::string_view where, const Value& value) {
-            find_key<Section>(key, where).assign(sections.back(), value);
+            assign_to(origin(), key, [&] { find_key<Section>(key, where).assign(sections.back(), value); });
         });
 }
 
-/// One top-level key from the command line: `--log-level debug` is ("log_level", "debug").
+/// Reads a top-level key from the command line: `--log-level debug` is ("log_level", "debug").
 template <class Section>
 void read_flag(std::string_view key, const std::string& text, Section& section) {
     const auto flag = flag_of(key);
     find_key<Section>(key, flag).assign(section, Value{flag, "it", Value::Bare{text}});
 }
 
-/// "a=1,b=2" in pairs. Values that hold a comma are for the file.
+/// Splits "a=1,b=2" into pairs. Values with a comma can only be set in a file.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text, std::string_view flag);
 
-/// One table from the command line: `--feed listen=127.0.0.1:9000,format=bbo28`.
+/// Reads a table from the command line: `--feed listen=127.0.0.1:9000,format=bbo28`.
 template <class Section>
 void read_table_flag(std::string_view text, Section& section) {
     const auto flag = flag_of(Schema<Section>::name());
+    const auto title = section_title(Schema<Section>::name());
     for (const auto& [key, value] : pairs_of(text, flag)) {
-        find_key<Section>(key, flag).assign(section,
-                                            Value{flag, described(Schema<Section>::name(), key), Value::Bare{value}});
+        find_key<Section>(key, flag).assign(section, Value{flag, described(title, key), Value::Bare{value}});
     }
 }
 

@@ -1,6 +1,6 @@
 #include "service/settings/value.hpp"
 
-#include <date/date.h>
+#include <absl/time/civil_time.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include <variant>
 
 #include <millpond/net/socket_address.hpp>
+
+#include "service/config_error.hpp"
 
 namespace millpond::settings {
 namespace {
@@ -32,7 +34,7 @@ std::string in_quotes(std::string_view text) { return fmt::format("'{}'", text);
 }  // namespace
 
 void Value::fail(std::string_view expected, std::string_view found) const {
-    throw ConfigError(fmt::format("{}: {} expects {}, found {}", where_, key_, expected, found));
+    throw service::ConfigError(fmt::format("{}: {} expects {}, found {}", where_, key_, expected, found));
 }
 
 std::string Value::type_name() const {
@@ -90,7 +92,7 @@ std::string Value::field_text() const {
     fail("a string, an integer or a boolean", type_name());
 }
 
-std::string Value::text_of_at_most(std::size_t characters) const {
+std::string Value::text_up_to(std::size_t characters) const {
     auto result = text();
     if (result.empty() || result.size() > characters) {
         fail(fmt::format("1 to {} characters", characters), fmt::format("{} in {}", result.size(), in_quotes(result)));
@@ -108,6 +110,18 @@ std::uint64_t Value::integer(std::uint64_t lowest, std::uint64_t highest) const 
     const auto expected = highest == std::numeric_limits<std::uint64_t>::max()
                               ? fmt::format("an integer of at least {}", lowest)
                               : fmt::format("an integer from {} to {}", lowest, highest);
+    return integer(lowest, highest, expected);
+}
+
+std::optional<std::uint64_t> Value::integer_or(std::string_view word, std::uint64_t lowest,
+                                               std::uint64_t highest) const {
+    const auto* const bare = std::get_if<Bare>(&data_);
+    const auto* const text = std::get_if<std::string>(&data_);
+    if ((bare != nullptr && bare->text == word) || (text != nullptr && *text == word)) return std::nullopt;
+    return integer(lowest, highest, fmt::format("an integer from {} to {}, or '{}'", lowest, highest, word));
+}
+
+std::uint64_t Value::integer(std::uint64_t lowest, std::uint64_t highest, std::string_view expected) const {
     std::optional<std::uint64_t> value;
     if (const auto* bare = std::get_if<Bare>(&data_)) {
         value = number<std::uint64_t>(bare->text);
@@ -130,8 +144,8 @@ std::uint64_t Value::bytes() const {
         std::uint64_t bytes;
     };
     static constexpr Unit kUnits[] = {{"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}};
-    static constexpr std::uint64_t kMost = 1ULL << 50;
-    if (std::holds_alternative<std::int64_t>(data_)) return integer(1, kMost);
+    static constexpr std::uint64_t kMaxBytes = 1ULL << 50;
+    if (std::holds_alternative<std::int64_t>(data_)) return integer(1, kMaxBytes);
     constexpr std::string_view kExpected = "bytes as an integer or like '64KiB', '256MiB', '2GiB'";
     const bool is_text = std::holds_alternative<Bare>(data_) || std::holds_alternative<std::string>(data_);
     if (!is_text) fail(kExpected, type_name());
@@ -140,10 +154,10 @@ std::uint64_t Value::bytes() const {
         if (!written.ends_with(unit.name)) continue;
         const auto count =
             number<std::uint64_t>(std::string_view{written}.substr(0, written.size() - unit.name.size()));
-        if (count && *count > 0 && *count <= kMost / unit.bytes) return *count * unit.bytes;
+        if (count && *count > 0 && *count <= kMaxBytes / unit.bytes) return *count * unit.bytes;
     }
     const auto plain = number<std::uint64_t>(written);
-    if (!plain || *plain == 0 || *plain > kMost) fail(kExpected, type_name());
+    if (!plain || *plain == 0 || *plain > kMaxBytes) fail(kExpected, type_name());
     return *plain;
 }
 
@@ -175,14 +189,10 @@ net::SocketAddress Value::host() const {
 }
 
 std::string Value::date() const {
-    auto written = text();
-    std::istringstream in{written};
-    ::date::year_month_day day;
-    in >> ::date::parse("%F", day);
-    if (in.fail() || in.peek() != std::istringstream::traits_type::eof() || !day.ok()) {
-        fail("a day like 2020-01-30", in_quotes(written));
-    }
-    return written;
+    const auto written = text();
+    absl::CivilDay day;
+    if (!absl::ParseCivilTime(written, &day)) fail("a day like 2020-01-30", in_quotes(written));
+    return absl::FormatCivilTime(day);
 }
 
 }  // namespace millpond::settings

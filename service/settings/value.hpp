@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,21 +14,14 @@
 
 namespace millpond::settings {
 
-/// A setting that cannot be used. The message begins with the place ("gateway.toml:12" or "--feed"), then names the
-/// key, what it expects and what was found.
-class ConfigError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
 /// The words of a setting with a fixed choice.
 template <class Enum>
 using Words = std::span<const std::pair<std::string_view, Enum>>;
 
-/// One value as it was written, with its place: each accessor gives it in the wanted type or throws a ConfigError.
+/// A value with its place. Each accessor returns it in a type, or throws a ConfigError.
 ///
-/// A value from a file has the type that TOML gave it, one from the command line is bare text that becomes what is
-/// asked.
+/// A value from a file has the type that TOML gave it. A value from the command line is bare text that is converted to
+/// the requested type.
 class Value {
 public:
     /// Bare text from the command line.
@@ -47,26 +40,28 @@ public:
         : where_(std::move(where)), key_(std::move(key)), data_(std::move(data)), other_(other) {}
 
     [[nodiscard]] std::string text() const;
-    /// The same with one character or more: an empty one could be read as none and as the default.
+    /// A text that is not empty: an empty one could mean none or the default.
     [[nodiscard]] std::string nonempty_text() const;
     /// A list of strings; on the command line, words with '+' between them.
     [[nodiscard]] List list() const;
-    /// The same with one word or more: for a list that lets in only what it names, where an empty one could be read as
-    /// all and as none.
+    /// A list that is not empty: an empty allow list could mean all or none.
     [[nodiscard]] List nonempty_list() const;
-    /// The keys of a table, each with its place. On the command line there is none.
+    /// The keys of a table, each with its place. Tables cannot be written on the command line.
     [[nodiscard]] const std::vector<Entry>& table() const;
     [[nodiscard]] bool is_table() const noexcept { return std::holds_alternative<Table>(data_); }
-    /// A string, an integer, or a boolean as Y or N: a field of a message.
+    /// The value of a FIX field: a string, an integer, or a boolean as Y or N.
     [[nodiscard]] std::string field_text() const;
-    /// Where it was written: "fix.toml:12".
+    /// The place: "fix.toml:12".
     [[nodiscard]] const std::string& where() const noexcept { return where_; }
-    /// Printable ASCII, as names are.
-    [[nodiscard]] std::string text_of_at_most(std::size_t characters) const;
+    /// Printable ASCII of 1 to `characters` characters.
+    [[nodiscard]] std::string text_up_to(std::size_t characters) const;
     [[nodiscard]] std::uint64_t integer(std::uint64_t lowest, std::uint64_t highest) const;
+    /// An integer, or nullopt for the word.
+    [[nodiscard]] std::optional<std::uint64_t> integer_or(std::string_view word, std::uint64_t lowest,
+                                                          std::uint64_t highest) const;
     /// An integer that is a power of two.
     [[nodiscard]] std::uint64_t power_of_two(std::uint64_t lowest, std::uint64_t highest) const;
-    /// An integer of bytes, or text with the unit KiB, MiB or GiB.
+    /// A number of bytes: an integer, or text with the unit KiB, MiB or GiB.
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] bool boolean() const;
     [[nodiscard]] net::SocketAddress endpoint() const;
@@ -92,6 +87,7 @@ public:
 
 private:
     [[nodiscard]] std::string type_name() const;
+    [[nodiscard]] std::uint64_t integer(std::uint64_t lowest, std::uint64_t highest, std::string_view expected) const;
 
     std::string where_;
     std::string key_;

@@ -10,7 +10,7 @@ namespace millpond::feed {
 namespace {
 
 constexpr Price kTick = kPriceScale / 100;
-constexpr std::uint32_t kLowestTicks = 100;
+constexpr std::uint32_t kMinTicks = 100;
 
 struct Listing {
     std::string_view symbol;
@@ -110,7 +110,7 @@ const GeneratedMarket::Step& GeneratedMarket::next() noexcept {
     return step_;
 }
 
-// Changes the size of one side; never to the same size, so that each step changes something.
+// Changes the size of one side; never to the same size, so that each step is a change.
 void GeneratedMarket::resize(Book& book) noexcept {
     auto& size = below(2) == 0 ? book.bid_size : book.ask_size;
     const auto drawn = some_size(book);
@@ -127,7 +127,7 @@ void GeneratedMarket::walk(Book& book) noexcept {
     bool move_ask = which != 0;
     if (which == 0 && (up ? spread == 1 : spread == 8)) move_ask = true;
     if (which == 1 && (up ? spread == 8 : spread == 1)) move_bid = true;
-    if (!up && book.bid_ticks <= kLowestTicks) move_bid = move_ask = false;
+    if (!up && book.bid_ticks <= kMinTicks) move_bid = move_ask = false;
     const auto moved = [up](std::uint32_t ticks) { return up ? ticks + 1 : ticks - 1; };
     if (move_bid) {
         book.bid_ticks = moved(book.bid_ticks);
@@ -140,7 +140,7 @@ void GeneratedMarket::walk(Book& book) noexcept {
     if (!move_bid && !move_ask) resize(book);
 }
 
-// Takes a part of one side's size; refills a side of one lot instead.
+// Trades a part of one side's size; refills a side of one lot instead.
 void GeneratedMarket::trade(Book& book) noexcept {
     auto& size = below(2) == 0 ? book.bid_size : book.ask_size;
     const auto lots = size / book.lot;

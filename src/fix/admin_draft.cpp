@@ -11,10 +11,9 @@ namespace millpond::fix {
 namespace {
 
 constexpr char kDelimiter = '\x01';
-constexpr Tag kMostTag = 999'999'999;
 constexpr auto kDataFields = DataFields::standard();
 
-// Written in this order.
+// Header fields, in the order in which they are written.
 constexpr Tag kHeaderFields[] = {tag::kSenderSubId,        tag::kSenderLocationId, tag::kTargetSubId,
                                  tag::kTargetLocationId,   tag::kOnBehalfOfCompId, tag::kOnBehalfOfSubId,
                                  tag::kDeliverToCompId,    tag::kDeliverToSubId,   tag::kOnBehalfOfLocationId,
@@ -22,7 +21,7 @@ constexpr Tag kHeaderFields[] = {tag::kSenderSubId,        tag::kSenderLocationI
 // Other fields of header and trailer. Sorted.
 constexpr Tag kFraming[] = {8,  9,   10,  34,  35,  43,  49,  52,  56,  89,  90,   91,   93,
                             97, 122, 212, 213, 347, 369, 627, 628, 629, 630, 1128, 1129, 1156};
-// Fields that the session agrees with its peer, or that are its answers. Sorted.
+// Fields that the session agrees with its peer, or that answer the peer. Sorted.
 constexpr Tag kSessionRules[] = {tag::kBeginSeqNo,
                                  tag::kEndSeqNo,
                                  tag::kNewSeqNo,
@@ -49,7 +48,7 @@ bool AdminDraft::is_header_field(Tag tag) noexcept {
 bool AdminDraft::is_data(Tag tag) noexcept { return kDataFields.length_of(tag) != 0; }
 
 bool AdminDraft::may_set(Tag tag) noexcept {
-    return tag != tag::kInvalid && tag <= kMostTag && kDataFields.data_of(tag) == 0 &&
+    return tag != tag::kInvalid && tag <= kMaxTag && kDataFields.data_of(tag) == 0 &&
            !std::ranges::binary_search(kFraming, tag) && !std::ranges::binary_search(kSessionRules, tag);
 }
 
@@ -71,7 +70,7 @@ AdminDraft::AdminDraft(std::string_view message, std::span<char> memory) noexcep
         for (const auto digit : rest.substr(0, equals)) tag = tag * 10 + static_cast<Tag>(digit - '0');
         const bool is_frame = tag == tag::kBeginString || tag == tag::kBodyLength || tag == tag::kCheckSum;
         if (!is_frame) {
-            if (count_ == kMostFields) {
+            if (count_ == kMaxFields) {
                 failed_ = true;
                 return;
             }
@@ -105,7 +104,7 @@ bool AdminDraft::put(const Entry& entry, bool replaces) noexcept {
     auto* const end = entries_.data() + count_;
     auto* const place =
         replaces ? std::find_if(entries_.data(), end, [&](const Entry& e) { return e.tag == entry.tag; }) : end;
-    if (place == entries_.data() + kMostFields) return false;
+    if (place == entries_.data() + kMaxFields) return false;
     const auto kept = keep(entry.value);
     if (!kept) return false;
     if (place == end) ++count_;
@@ -139,19 +138,20 @@ bool AdminDraft::append(Tag tag, std::string_view value) noexcept {
 bool AdminDraft::refuse(std::string_view reason) noexcept {
     if (!is_logon()) return false;
     const auto shown = reason.empty() ? std::string_view{"refused by the application"} : reason;
-    const auto bytes = std::min({shown.size(), kMostReasonBytes, memory_.size()});
+    const auto bytes = std::min({shown.size(), kMaxReasonBytes, memory_.size()});
     refusal_ = keep(shown.substr(0, bytes));
     return true;
 }
 
-std::optional<std::string_view> AdminDraft::encode(std::span<char> room, std::string_view begin_string) const noexcept {
+std::optional<std::string_view> AdminDraft::encode(std::span<char> buffer,
+                                                   std::string_view begin_string) const noexcept {
     if (failed_) return std::nullopt;
     if (!changed_) {
-        if (message_.size() > room.size()) return std::nullopt;
-        std::memcpy(room.data(), message_.data(), message_.size());
-        return std::string_view{room.data(), message_.size()};
+        if (message_.size() > buffer.size()) return std::nullopt;
+        std::memcpy(buffer.data(), message_.data(), message_.size());
+        return std::string_view{buffer.data(), message_.size()};
     }
-    Writer writer{room, begin_string};
+    Writer writer{buffer, begin_string};
     for (const auto part : {Part::fixed, Part::header, Part::body}) {
         for (const auto& entry : std::span{entries_}.first(count_)) {
             if (entry.part != part) continue;

@@ -8,7 +8,7 @@
 namespace millpond::fix {
 namespace {
 
-/// The type as a number; for at most kMostTypeChars.
+/// Packs the type into a number; requires at most kMaxTypeChars.
 std::uint64_t number_of(std::string_view msg_type) noexcept {
     std::uint64_t number = 0;
     std::memcpy(&number, msg_type.data(), msg_type.size());
@@ -22,12 +22,12 @@ struct ApplicationVersions::Entry {
     std::string_view type{};
     std::optional<std::string_view> version{};
     std::optional<bool> indicator{};
-    bool is_received{false};  // by the peer
+    bool is_received{false};  // the peer receives messages of this type
 };
 
 ApplicationVersions::ApplicationVersions(const ApplicationDictionary& usual,
                                          std::span<const ApplicationDictionary> further)
-    : usual_(usual.version), peer_usual_(usual.version), types_(kMostTypes) {
+    : usual_(usual.version), peer_usual_(usual.version), types_(kMaxTypes) {
     const auto know = [&](const ApplicationDictionary& one) {
         known_ |= static_cast<std::uint16_t>(1U << static_cast<unsigned>(one.version));
         dictionaries_[static_cast<std::size_t>(one.version)] = one.dictionary;
@@ -37,7 +37,7 @@ ApplicationVersions::ApplicationVersions(const ApplicationDictionary& usual,
 }
 
 std::optional<ApplicationVersion> ApplicationVersions::of_type(std::string_view msg_type) const noexcept {
-    if (msg_type.size() <= kMostTypeChars) {
+    if (msg_type.size() <= kMaxTypeChars) {
         const std::span used{types_.data(), types_used_};
         const auto at = std::ranges::lower_bound(used, number_of(msg_type), {}, &Typed::type);
         if (at != used.end() && at->type == number_of(msg_type)) return if_known(at->version);
@@ -58,7 +58,7 @@ ApplicationVersions::Fault ApplicationVersions::learn(const Message& logon) noex
     for (const auto& field : logon.fields()) {
         const auto value = logon.value(field);
         switch (field.tag) {
-            case tag::kRefMsgType:  // begins each instance
+            case tag::kRefMsgType:  // starts an instance
                 end_entry();
                 entry = {.type = value};
                 break;
@@ -78,7 +78,7 @@ ApplicationVersions::Fault ApplicationVersions::add(const Entry& entry) noexcept
     if (!entry.version || entry.is_received || !is_default || entry.type.empty() || is_session_message(entry.type)) {
         return Fault::none;
     }
-    if (entry.type.size() > kMostTypeChars) return Fault::type_too_long;
+    if (entry.type.size() > kMaxTypeChars) return Fault::type_too_long;
     const Typed typed{.type = number_of(entry.type),
                       .version = application_version_of(*entry.version).value_or(ApplicationVersion{}),
                       .is_indicated = entry.indicator.has_value()};

@@ -127,7 +127,7 @@ __attribute__((target("avx2"))) std::uint32_t scan_avx2(const char* bytes, std::
     }
     const auto rest = size - at;
     if (rest != 0) {
-        // The last 64 bytes, of which only the last `rest` are new.
+        // The last 64 bytes overlap with the previous ones; only the last `rest` are new.
         const auto* last = bytes + size - kWordBytes;
         const auto* mask = kTailMask.bytes + rest;
         const __m256i low = _mm256_and_si256(load_avx2(last), load_avx2(mask));
@@ -201,7 +201,7 @@ __attribute__((target("avx2,popcnt"))) Listing count_avx2(const char* bytes, std
     return {total_avx2(sums), count};
 }
 
-/// Nonzero if CompareFunction reports different bytes.
+/// Bits that CompareFunction reports as different.
 __attribute__((target("avx2"))) inline __m256i differing_avx2(__m256i bytes, const char* text, const char* mask,
                                                               __m256i soh) noexcept {
     const __m256i counts = load_avx2(mask);
@@ -224,7 +224,7 @@ __attribute__((target("avx2"))) Comparison compare_avx2(const char* bytes, std::
         sums = _mm256_add_epi64(sums, _mm256_sad_epu8(word, zero));
     }
     if (at != size) {
-        // The last 32 bytes, of which only the last few are new.
+        // The last 32 bytes overlap with the previous ones; only the last few are new.
         const auto last = size - kVector;
         const __m256i word = load_avx2(bytes + last);
         const __m256i fresh = load_avx2(kTailMask.bytes + kVector + (size - at));

@@ -89,14 +89,21 @@ const MessageDefinition* Dictionary::message(std::string_view type) const noexce
 DataFields Dictionary::data_fields(DataFields known) const {
     for (const auto& [tag, definition] : fields_) {
         if (definition.type != FieldType::data) continue;
-        for (const auto* suffix : {"Len", "Length"}) {
-            const auto* length = field_named(definition.name + suffix);
-            if (length != nullptr && !known.add(length->tag, tag)) {
-                throw DictionaryError("more than " + std::to_string(DataFields::kCapacity) + " data fields");
-            }
+        const auto* length = length_of(definition);
+        if (length != nullptr && !known.add(length->tag, tag)) {
+            throw DictionaryError("more than " + std::to_string(DataFields::kCapacity) + " data fields");
         }
     }
     return known;
+}
+
+const FieldDefinition* Dictionary::length_of(const FieldDefinition& data) const {
+    if (data.length_tag != 0) return field(data.length_tag);
+    for (const auto* suffix : {"Len", "Length"}) {
+        if (const auto* length = field_named(data.name + suffix)) return length;
+    }
+    const auto* before = field(data.tag - 1);
+    return before != nullptr && before->type == FieldType::length ? before : nullptr;
 }
 
 }  // namespace millpond::fix

@@ -42,7 +42,7 @@ constexpr Named kNames[] = {
     {"DAYOFMONTH", FieldType::text},
     {"NUMINGROUP", FieldType::group_count},
     {"SEQNUM", FieldType::count},
-    {"LENGTH", FieldType::count},
+    {"LENGTH", FieldType::length},
     {"TAGNUM", FieldType::integer},
     {"COUNTRY", FieldType::text},
     {"LANGUAGE", FieldType::text},
@@ -56,11 +56,23 @@ constexpr Named kNames[] = {
     {"RESERVED4000PLUS", FieldType::integer},
 };
 
+/// Compares names, ignoring case and hyphens; `known` is in lower case without hyphens.
+bool is_name(std::string_view known, std::string_view name) noexcept {
+    std::size_t at = 0;
+    for (const char c : name) {
+        if (c == '-') continue;
+        const auto upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        if (at == known.size() || known[at] != upper) return false;
+        ++at;
+    }
+    return at == known.size();
+}
+
 }  // namespace
 
 std::optional<FieldType> field_type_named(std::string_view name) noexcept {
     for (const auto& named : kNames) {
-        if (named.name == name) return named.type;
+        if (is_name(named.name, name)) return named.type;
     }
     return std::nullopt;
 }
@@ -80,6 +92,7 @@ std::string_view name(FieldType type) noexcept {
         case FieldType::utc_date: return "UTC date";
         case FieldType::local_date: return "local date";
         case FieldType::data: return "data";
+        case FieldType::length: return "length";
     }
     return "unknown";
 }
@@ -91,14 +104,15 @@ bool well_formed(FieldType type, std::string_view value) noexcept {
         case FieldType::data: return true;
         case FieldType::character: return value.size() == 1;
         case FieldType::boolean: return parse_bool(value).has_value();
-        case FieldType::integer: return parse_int(value).has_value();
+        case FieldType::integer: return is_integer(value);
         case FieldType::count:
+        case FieldType::length:
         case FieldType::group_count: return parse_unsigned(value).has_value();
-        case FieldType::decimal: return parse_decimal(value).has_value();
-        case FieldType::utc_timestamp: return parse_utc_timestamp(value).has_value();
+        case FieldType::decimal: return is_decimal(value);
+        case FieldType::utc_timestamp: return is_utc_timestamp(value);
         case FieldType::utc_time: return parse_utc_time(value).has_value();
         case FieldType::utc_date:
-        case FieldType::local_date: return parse_utc_date(value).has_value();
+        case FieldType::local_date: return is_utc_date(value);
     }
     return false;
 }

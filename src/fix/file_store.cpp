@@ -6,10 +6,10 @@
 
 #include "file_store_link.hpp"
 
-// The work of the using thread: it writes, continues in the next segment, and reads older ones.
+// Work of the using thread: it writes, continues in the next segment, and reads older ones.
 namespace millpond::fix {
 /// Finds the current segment among those of chain_ and continues after its newest record.
-void FileStore::take_over() {
+void FileStore::recover_chain() {
     std::ranges::sort(chain_, {}, &Link::generation);
     found_ = 0;
     chain_bytes_ = 0;
@@ -21,8 +21,12 @@ void FileStore::take_over() {
     auto& link = last();
     link.role.store(Link::Role::current, std::memory_order_relaxed);
     link.extent = link.segment.recover();
-    auto next = link.segment.header->next_sender.load(std::memory_order_relaxed);
-    for (const auto* one : chain_) next = std::max(next, one->extent.next);
+    const auto next = std::max(link.segment.header->next_sender.load(std::memory_order_relaxed), link.extent.next);
+    count_damaged(link.extent.damaged);
+    // A damaged header must not prevent reuse of its segment.
+    for (auto* left : chain_) {
+        if (left != &link) left->extent.next = std::min(left->extent.next, next);
+    }
     if (chain_.size() > 1) note_newest(*chain_[chain_.size() - 2]);
     enter(link, {.end = link.extent.end, .oldest = link.extent.messages != 0 ? link.extent.first : next, .next = next});
     set_written_to(next - 1);
@@ -30,7 +34,7 @@ void FileStore::take_over() {
     changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain
 }
 
-/// The link's messages continue from `start`.
+/// Makes the link current; its messages continue from `start`.
 void FileStore::enter(Link& link, const Start& start) noexcept {
     auto& extent = link.extent;
     if (extent.messages == 0) {
@@ -40,7 +44,7 @@ void FileStore::enter(Link& link, const Start& start) noexcept {
     use(link.segment, start);
 }
 
-/// So that the next process misses the current file if it is gone.
+/// Records the newest segment in the earlier ones, so that the next process notices if its file is missing.
 void FileStore::note_newest(const Link& before) noexcept {
     const auto& newest = last();
     for (auto* const header : {before.segment.header, first_->segment.header}) {
@@ -55,13 +59,14 @@ void FileStore::refresh() noexcept {
         if (ready->generation() != 0) {
             chain_.push_back(ready);
         } else if (!fresh_.compare_exchange_strong(none, ready, std::memory_order_release)) {
-            ready->role.store(Link::Role::given_up, std::memory_order_release);  // another was prepared meanwhile
+            ready->role.store(Link::Role::given_up,
+                              std::memory_order_release);  // another segment was prepared meanwhile
         }
     }
-    take_over();
+    recover_chain();
 }
 
-StoreStanding FileStore::standing() const noexcept {
+StandbyState FileStore::standby_state() const noexcept {
     const auto& header = *current().header;
     return {.role = header.role <= static_cast<std::uint64_t>(StoreRole::promoted) ? static_cast<StoreRole>(header.role)
                                                                                    : StoreRole::filling,
@@ -73,16 +78,16 @@ StoreStanding FileStore::standing() const noexcept {
             .copied_epoch = header.copied_epoch};
 }
 
-void FileStore::set_standing(const StoreStanding& standing) noexcept {
+void FileStore::set_standby_state(const StandbyState& standby_state) noexcept {
     auto& header = *current().header;
-    header.epoch_first = standing.epoch_first;
-    header.superseded_by = standing.superseded_by;
-    header.replica_next = standing.replica_next;
-    header.lineage = standing.lineage;
-    header.copied_epoch = standing.copied_epoch;
-    header.epoch = standing.epoch;
+    header.epoch_first = standby_state.epoch_first;
+    header.superseded_by = standby_state.superseded_by;
+    header.replica_next = standby_state.replica_next;
+    header.lineage = standby_state.lineage;
+    header.copied_epoch = standby_state.copied_epoch;
+    header.epoch = standby_state.epoch;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    header.role = static_cast<std::uint64_t>(standing.role);
+    header.role = static_cast<std::uint64_t>(standby_state.role);
 }
 
 std::size_t FileStore::segments() const noexcept {
@@ -97,34 +102,34 @@ void FileStore::count_all(std::uint64_t overwritten) noexcept {
     count_elsewhere(bytes, overwritten);
 }
 
-/// The one of the left segments whose messages are dropped to make room; null if there is none.
-FileStore::Link* FileStore::oldest_to_use_again() const noexcept {
+/// The oldest of the segments that are no longer current and may be reused; null if there is none.
+FileStore::Link* FileStore::oldest_reusable() const noexcept {
     for (auto* link : chain_) {
-        if (link != chain_.back() && link->bytes() >= options_.least_bytes) return link;
+        if (link != chain_.back() && link->bytes() >= options_.min_bytes) return link;
     }
     return nullptr;
 }
 
-MessageStore::Turn FileStore::use_again(const Link* oldest) const noexcept {
+MessageStore::Turn FileStore::reuse(const Link* oldest) const noexcept {
     if (oldest == nullptr) return Turn::wrap;
     return oldest->extent.messages != 0 && oldest->extent.next > written_to() + 1 ? Turn::refused : Turn::moved;
 }
 
-/// The segment that takes messages while none is prepared, as has_spare assumes. Null: none is needed.
+/// The segment that messages continue in while none is prepared, as has_spare assumes. Null: not needed.
 const FileStore::Link* FileStore::reserve_segment() const noexcept {
-    if (fresh_.load(std::memory_order_relaxed) != nullptr) return nullptr;  // only this thread takes it
+    if (fresh_.load(std::memory_order_relaxed) != nullptr) return nullptr;  // only this thread exchanges it
     const Link* newest = nullptr;
     for (const auto* link : chain_) {
-        const bool is_left = link != chain_.back() && link->bytes() >= options_.least_bytes;
-        if (is_left && use_again(link) == Turn::moved) newest = link;
+        const bool is_left = link != chain_.back() && link->bytes() >= options_.min_bytes;
+        if (is_left && reuse(link) == Turn::moved) newest = link;
     }
     return newest;
 }
 
 MessageStore::Turn FileStore::next_turn() const noexcept {
     if (is_ring()) return Turn::wrap;
-    // Only this thread takes one that is ready.
-    return fresh_.load(std::memory_order_relaxed) != nullptr ? Turn::moved : use_again(oldest_to_use_again());
+    // Only this thread exchanges the prepared segment.
+    return fresh_.load(std::memory_order_relaxed) != nullptr ? Turn::moved : reuse(oldest_reusable());
 }
 
 MessageStore::Turn FileStore::turn() noexcept {
@@ -132,8 +137,8 @@ MessageStore::Turn FileStore::turn() noexcept {
     auto* next = fresh_.exchange(nullptr, std::memory_order_acquire);  // sync "segment ready": offer
     std::uint64_t overwritten = 0;
     if (next == nullptr) {
-        next = oldest_to_use_again();
-        if (const auto turned = use_again(next); turned != Turn::moved) return turned;
+        next = oldest_reusable();
+        if (const auto turned = reuse(next); turned != Turn::moved) return turned;
         overwritten = next->extent.messages;
         std::erase(chain_, next);
         chain_bytes_ -= next->bytes();
@@ -186,16 +191,16 @@ void FileStore::trim() noexcept {
         const auto left_ns = link.segment.header->sealed_utc_ns.load(std::memory_order_relaxed);
         return options_.keep_ns != 0 && left_ns != 0 && utc_ns - left_ns > options_.keep_ns;
     };
-    // The first ones are the oldest; a reset empties the last ones first.
+    // Segments at the front are the oldest; a reset empties those at the back first.
     const auto* const current = chain_.back();
     if (!is_over(*chain_.front()) && !is_over(*chain_[before - 2])) return;
     const auto* const reserve = reserve_segment();
     std::uint64_t overwritten = 0;
     std::erase_if(chain_, [&](Link* link) {
         if (link == current || link == reserve || !is_over(*link)) return false;
-        // The socket still sends unsent messages from there.
-        const auto behind = link->extent.messages == 0 ? link->forgotten_at : link->extent.next - 1;
-        if (behind > written_to()) return false;
+        // The socket still sends unsent messages from this segment.
+        const auto end = link->extent.messages == 0 ? link->forgotten_at : link->extent.next - 1;
+        if (end > written_to()) return false;
         overwritten += link->extent.messages;
         chain_bytes_ -= link->bytes();
         link->segment.seal({});  // its messages must not outlive this process, even if its file does
@@ -213,7 +218,7 @@ std::optional<std::string_view> FileStore::retrieve_elsewhere(std::uint64_t sequ
         return link != chain_.back() && sequence >= link->extent.first && sequence < link->extent.next;
     };
     const auto read = [&](const Link* link) {
-        looked_back_.store(true, std::memory_order_relaxed);
+        old_segment_read_.store(true, std::memory_order_relaxed);
         return link->segment.retrieve(sequence);
     };
     if (found_ < chain_.size() && holds(chain_[found_])) {
@@ -225,6 +230,13 @@ std::optional<std::string_view> FileStore::retrieve_elsewhere(std::uint64_t sequ
         if (const auto message = read(chain_[i])) return message;
     }
     return std::nullopt;
+}
+
+bool FileStore::is_damaged_elsewhere(std::uint64_t sequence) const noexcept {
+    return std::ranges::any_of(chain_, [&](const Link* link) {
+        return link != chain_.back() && sequence >= link->extent.first && sequence < link->extent.next &&
+               link->segment.is_damaged(sequence);
+    });
 }
 
 std::uint64_t FileStore::next_kept_elsewhere(std::uint64_t sequence) const noexcept {
@@ -253,7 +265,7 @@ void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {
 }
 
 void FileStore::offer(Link& link) noexcept {
-    link.is_let_go = false;
+    link.is_unmapped = false;
     link.role.store(Link::Role::fresh, std::memory_order_relaxed);
     fresh_.store(&link, std::memory_order_release);  // sync "segment ready": turn
 }

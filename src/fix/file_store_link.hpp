@@ -9,19 +9,19 @@
 
 namespace millpond::fix {
 
-/// The file of a segment.
+/// A segment and its file.
 struct FileStore::Link {
     enum class Role : std::uint8_t { fresh, current, left, given_up, spare };
 
     memory::Region region;
     StoreSegment segment;
     std::size_t number{0};
-    bool is_new{false};     // no file was there
-    bool is_let_go{false};  // its pages are not kept in memory
+    bool is_new{false};       // the file did not exist before
+    bool is_unmapped{false};  // its pages were unmapped
     std::atomic<Role> role{Role::fresh};
-    // Of the using thread: its contents when another segment became current.
+    // Used by the using thread: contents when another segment became current.
     StoreSegment::Extent extent;
-    std::uint64_t forgotten_at{0};  // its messages went with a reset to this number; what was sent before may be unread
+    std::uint64_t forgotten_at{0};  // number to which a reset removed its messages; earlier ones may still be unsent
 
     [[nodiscard]] std::uint64_t generation() const noexcept {
         return segment.header->generation.load(std::memory_order_acquire);  // sync "segment current": turn

@@ -11,28 +11,28 @@
 #include <millpond/memory/residency.hpp>
 
 #include "file_store_link.hpp"
-#include "store_upgrade.hpp"
 
-// Opening: existing files, the session they belong to, and the sizes of new files.
+// Opening: existing files, the session that they belong to, and the sizes of new files.
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kMostEqualSegments = 64;
-constexpr std::size_t kUsualMostBytes = std::size_t{16} << 20U;  // of a growing store's segment
-constexpr std::size_t kSegmentsOfGrowing = 512;                  // at most, when all have their full size
-constexpr std::size_t kLeastSegmentsOfGrowing = 4;
+constexpr std::size_t kMaxEqualSegments = 64;
+constexpr std::size_t kMaxUsualBytes =
+    std::size_t{16} << 20U;  // maximum size of a growing store's segments, unless resident_bytes needs more
+constexpr std::size_t kSegmentsOfGrowing = 512;  // number of segments of full size in a growing store
+constexpr std::size_t kMinSegmentsOfGrowing = 4;
 
 FileStore::Options checked(FileStore::Options options) {
-    if (options.segments > kMostEqualSegments) {
+    if (options.segments > kMaxEqualSegments) {
         throw std::invalid_argument("a message store of " + std::to_string(options.segments) + " segments; at most " +
-                                    std::to_string(kMostEqualSegments));
+                                    std::to_string(kMaxEqualSegments));
     }
     return options;
 }
 
-/// Of a growing store's first segment.
-std::size_t first_bytes(const FileStore::Options& options, std::size_t most) {
-    return StoreSegment::checked_bytes(std::min(std::max(FileStore::kFirstBytes, options.least_bytes), most));
+/// Size of a growing store's first segment.
+std::size_t first_bytes(const FileStore::Options& options, std::size_t max) {
+    return StoreSegment::checked_bytes(std::min(std::max(FileStore::kFirstBytes, options.min_bytes), max));
 }
 
 [[noreturn]] void refuse_as_cut_off(const std::filesystem::path& file, std::uintmax_t bytes) {
@@ -46,17 +46,17 @@ std::size_t first_bytes(const FileStore::Options& options, std::size_t most) {
                                 ": put it back, or remove all files of the store, and both numbers begin at 1");
 }
 
-/// The file, which is `bytes` long unless it is new.
+/// Maps the file, which is `bytes` long unless it is new.
 memory::Region region_of(const std::filesystem::path& file, std::size_t bytes, const memory::RegionOptions& options) {
     try {
         return memory::Region::file(file, bytes, options);
     } catch (const memory::RegionError& error) {
         if (error.code() != std::errc::file_exists) throw;
-        refuse_as_cut_off(file, bytes);  // no whole pages
+        refuse_as_cut_off(file, bytes);  // less than a page
     }
 }
 
-/// Whether the first file has lost its contents: while a process makes it, there is no other.
+/// Whether the first file has lost its contents. While a process creates it, there are no other files.
 bool is_emptied(const std::filesystem::path& path, const std::vector<std::size_t>& numbers) {
     std::error_code none;
     const auto bytes = [&](std::size_t number) {
@@ -84,7 +84,7 @@ std::vector<std::size_t> FileStore::segment_numbers(const std::filesystem::path&
         std::size_t number = 0;
         const auto* const end = name.data() + name.size();
         const auto read = std::from_chars(name.data() + prefix.size(), end, number);
-        if (read.ec == std::errc{} && read.ptr == end && number < kMostSegments) numbers.push_back(number);
+        if (read.ec == std::errc{} && read.ptr == end && number < kMaxSegments) numbers.push_back(number);
     }
     std::ranges::sort(numbers);
     return numbers;
@@ -92,15 +92,14 @@ std::vector<std::size_t> FileStore::segment_numbers(const std::filesystem::path&
 
 std::size_t FileStore::segment_bytes(const Options& options) {
     if (options.segments != 0) return StoreSegment::checked_bytes(options.data_bytes / checked(options).segments);
-    const auto part = options.data_bytes / kLeastSegmentsOfGrowing;
-    return StoreSegment::checked_bytes(std::max({std::min(part, kUsualMostBytes), std::min(part, options.least_bytes),
-                                                 options.data_bytes / kSegmentsOfGrowing}));
+    const auto part = options.data_bytes / kMinSegmentsOfGrowing;
+    return StoreSegment::checked_bytes(std::max(
+        {std::min(part, kMaxUsualBytes), std::min(part, options.min_bytes), options.data_bytes / kSegmentsOfGrowing}));
 }
 
 FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options)
-    : path_(path), options_(options), most_bytes_(segment_bytes(options)), created_utc_ns_(utc_ns), utc_ns_(utc_ns) {
-    upgrade_store(path, options_);
-    chain_.reserve(kMostSegments + 1);
+    : path_(path), options_(options), max_bytes_(segment_bytes(options)), created_utc_ns_(utc_ns), utc_ns_(utc_ns) {
+    chain_.reserve(kMaxSegments + 1);
     recovered_ = std::filesystem::exists(path);
     try {
         open_all();
@@ -115,7 +114,7 @@ FileStore::~FileStore() = default;
 void FileStore::remove_new_files() noexcept {
     if (recovered_) return;
     std::error_code ignored;
-    // The first file last: without it the others are no store.
+    // The first file last: without it the others are not a store.
     for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
         if ((*link)->is_new) std::filesystem::remove(segment_path(path_, (*link)->number), ignored);
     }
@@ -142,8 +141,8 @@ void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) con
     }
 }
 
-/// The file with this number, made with new_bytes of messages where there is none. Null, and the file is removed, when
-/// a process died before it was a segment; the first file is then completed.
+/// Opens the file with this number, or creates it with new_bytes of messages. Returns null, and removes the file, if a
+/// process died before it was a segment; the first file is completed instead.
 std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::size_t new_bytes) const {
     const auto file = segment_path(path_, number);
     std::error_code none;
@@ -167,10 +166,8 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
         link->segment = *segment;
     } else {
         const auto& header = *reinterpret_cast<const StoreHeader*>(memory.data());
-        if (header.magic == kStoreMagic && header.version != kStoreVersion) {
-            throw std::invalid_argument(file.string() + " is a message store of layout version " +
-                                        std::to_string(header.version) + "; this build reads " +
-                                        std::to_string(kStoreVersion));
+        if (const auto why = StoreSegment::other_layout(memory, file.string()); !why.empty()) {
+            throw std::invalid_argument(why);
         }
         if (header.magic == kStoreMagic) refuse_as_cut_off(file, memory.size());
         // A file that begins with other bytes than zeros belongs to another program.
@@ -193,20 +190,20 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
     return link;
 }
 
-/// Throws if the file with the newest messages and both numbers is gone.
+/// Throws if the file with the newest messages and both numbers is missing.
 void FileStore::check_newest_is_there() const {
     const auto is_missing = [&](std::size_t number) {
         const auto link = std::ranges::find(links_, number, [](const auto& one) { return one->number; });
         return link == links_.end() || (*link)->is_new;
     };
-    // The first file is made first, and stays.
+    // The first file is created first, and is never removed.
     if (chain_.empty() && links_.size() > 1 && is_missing(0)) refuse_without(path_, "all messages and both numbers");
     std::uint64_t newest = 0;
     for (const auto* link : chain_) newest = std::max(newest, link->generation());
     std::optional<std::size_t> missing;
     for (const auto& link : links_) {
         const auto& header = *link->segment.header;
-        // A file that is there may have lost its generation with the power.
+        // An existing file may have lost its generation in a power failure.
         if (header.newest_generation <= newest || !is_missing(header.newest_number)) continue;
         newest = header.newest_generation;
         missing = header.newest_number;
@@ -216,10 +213,10 @@ void FileStore::check_newest_is_there() const {
 
 void FileStore::open_all() {
     const bool grows = options_.segments == 0;
-    const auto smallest = grows ? first_bytes(options_, most_bytes_) : most_bytes_;
+    const auto smallest = grows ? first_bytes(options_, max_bytes_) : max_bytes_;
     const auto numbers = segment_numbers(path_);
     if (is_emptied(path_, numbers)) refuse_as_cut_off(path_, 0);
-    // The first file has the lock: the others are not touched before we hold it.
+    // The first file has the lock: open the others only after it is held.
     links_.push_back(open_link(0, smallest));
     for (const auto number : segment_numbers(path_)) {
         if (number == 0) continue;
@@ -234,15 +231,15 @@ void FileStore::open_all() {
         links_.front()->segment.header->generation.store(1, std::memory_order_release);
         chain_.push_back(links_.front().get());
     }
-    take_over();
+    recover_chain();
     for (auto* link : chain_) {
-        // From earlier builds: its age begins now.
+        // Segments of earlier versions have no such time: their age counts from now.
         auto& left_at = link->segment.header->sealed_utc_ns;
         if (left_at.load(std::memory_order_relaxed) == 0) left_at.store(created_utc_ns_, std::memory_order_relaxed);
     }
     for (const auto& link : links_) {
         if (link->generation() != 0) continue;
-        if (is_ring() || fresh_.load(std::memory_order_relaxed) != nullptr || link->bytes() < options_.least_bytes) {
+        if (is_ring() || fresh_.load(std::memory_order_relaxed) != nullptr || link->bytes() < options_.min_bytes) {
             link->role.store(Link::Role::given_up, std::memory_order_relaxed);
         } else {
             offer(*link);
@@ -250,17 +247,17 @@ void FileStore::open_all() {
     }
     trim();
     remove_given_up();
-    next_bytes_ = grows ? std::clamp(2 * last().bytes(), smallest, most_bytes_) : most_bytes_;
-    let_go_of_old(true);
+    next_bytes_ = grows ? std::clamp(2 * last().bytes(), smallest, max_bytes_) : max_bytes_;
+    unmap_old(true);
     if (options_.prefault) {
         for (const auto& link : links_) {
-            if (link->is_let_go || link->region.created()) continue;
+            if (link->is_unmapped || link->region.created()) continue;
             const bool is_left = link->role.load(std::memory_order_relaxed) == Link::Role::left;
             memory::make_present(link->region.bytes(), !is_left);
         }
     }
     if (is_ring()) return;
-    const bool is_usable = last().bytes() >= options_.least_bytes;
+    const bool is_usable = last().bytes() >= options_.min_bytes;
     if (fresh_.load(std::memory_order_relaxed) == nullptr) {
         try {
             prepare();
@@ -271,7 +268,7 @@ void FileStore::open_all() {
         }
     }
     if (!is_usable && turn() != Turn::moved) {
-        throw std::invalid_argument(path_.string() + ": no segment takes the messages of this session");
+        throw std::invalid_argument(path_.string() + ": no segment is large enough for the messages of this session");
     }
 }
 

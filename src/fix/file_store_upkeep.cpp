@@ -11,12 +11,12 @@
 
 #include "file_store_link.hpp"
 
-// The work of the stores' thread: next segments, files to remove, memory, and syncs.
+// Work of the maintaining thread: next segments, files to remove, memory, and syncs.
 namespace millpond::fix {
 namespace {
 
 constexpr std::int64_t kRetryNanos = 1'000'000'000;
-constexpr std::int64_t kReadAgainNanos = 1'000'000'000;  // how long old segments stay in memory after they were read
+constexpr std::int64_t kReadAgainNanos = 1'000'000'000;  // how long old segments stay in memory after a read
 
 std::size_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -26,7 +26,7 @@ std::size_t page_bytes() noexcept {
 /// Waits until the pages of these bytes are on the disk.
 std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
     const auto before = reinterpret_cast<std::uintptr_t>(begin) % page_bytes();
-    // msync takes a non-const pointer, but does not write.
+    // The parameter of msync is not const, but msync does not write.
     auto* const page = const_cast<std::byte*>(static_cast<const std::byte*>(begin) - before);
     if (msync(page, before + bytes, MS_SYNC) != 0) {
         return {errno, std::system_category()};
@@ -37,14 +37,14 @@ std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
 }  // namespace
 
 std::size_t FileStore::free_number() const {
-    for (std::size_t number = 1; number < kMostSegments; ++number) {
-        const bool is_taken = std::ranges::any_of(links_, [&](const auto& link) { return link->number == number; });
-        if (!is_taken && !std::filesystem::exists(segment_path(path_, number))) return number;
+    for (std::size_t number = 1; number < kMaxSegments; ++number) {
+        const bool is_used = std::ranges::any_of(links_, [&](const auto& link) { return link->number == number; });
+        if (!is_used && !std::filesystem::exists(segment_path(path_, number))) return number;
     }
     throw std::system_error(std::make_error_code(std::errc::too_many_files_open), path_.string());
 }
 
-/// Creates the next segment, or takes the spare one if it has the size or no other is available.
+/// Creates the next segment, or uses the spare one if it has the size or no other is available.
 void FileStore::prepare() {
     auto* link = spare_;
     if (spare_ == nullptr || spare_->bytes() != next_bytes_) {
@@ -52,14 +52,14 @@ void FileStore::prepare() {
             links_.push_back(open_link(free_number(), next_bytes_));
             link = links_.back().get();
         } catch (...) {
-            if (spare_ != nullptr && spare_->bytes() >= options_.least_bytes) offer(*std::exchange(spare_, nullptr));
+            if (spare_ != nullptr && spare_->bytes() >= options_.min_bytes) offer(*std::exchange(spare_, nullptr));
             throw;
         }
     } else {
         if (options_.prefault) memory::make_present(link->region.bytes(), true);
         spare_ = nullptr;
     }
-    if (options_.segments == 0) next_bytes_ = std::min(most_bytes_, 2 * link->bytes());
+    if (options_.segments == 0) next_bytes_ = std::min(max_bytes_, 2 * link->bytes());
     offer(*link);
 }
 
@@ -68,9 +68,10 @@ void FileStore::remove_given_up() noexcept {
         if (link->role.load(std::memory_order_acquire) != Link::Role::given_up) return false;  // sync "given up": trim
         if (link->number == 0) {
             link->role.store(Link::Role::spare, std::memory_order_relaxed);
-            link->is_let_go = true;
+            link->is_unmapped = true;
             spare_ = link.get();
-            memory::let_go(link->region.bytes().subspan(page_bytes()));  // not the header, which names the newest file
+            memory::drop_pages(
+                link->region.bytes().subspan(page_bytes()));  // not the header, which names the newest file
             return false;
         }
         std::error_code stays;  // then its number remains in use
@@ -79,9 +80,9 @@ void FileStore::remove_given_up() noexcept {
     });
 }
 
-/// Of the segments beyond resident_bytes, all or those that were not dropped yet. Headers stay: they are written to
-/// when a segment is given up.
-void FileStore::let_go_of_old(bool all) noexcept {
+/// Unmaps segments beyond resident_bytes: all of them, or only those still in memory. Headers stay mapped: they are
+/// written when a segment is dropped.
+void FileStore::unmap_old(bool all) noexcept {
     std::size_t newer_bytes = 0;
     std::uint64_t generation = std::numeric_limits<std::uint64_t>::max();
     for (;;) {
@@ -95,11 +96,11 @@ void FileStore::let_go_of_old(bool all) noexcept {
         if (next == nullptr) return;
         generation = next->generation();
         newer_bytes += next->bytes();
-        if (next->role.load(std::memory_order_relaxed) == Link::Role::current) next->is_let_go = false;
+        if (next->role.load(std::memory_order_relaxed) == Link::Role::current) next->is_unmapped = false;
         const bool is_left = next->role.load(std::memory_order_relaxed) == Link::Role::left;
-        if (!is_left || newer_bytes <= options_.resident_bytes || (next->is_let_go && !all)) continue;
-        next->is_let_go = true;
-        memory::let_go(next->region.bytes().subspan(page_bytes()));
+        if (!is_left || newer_bytes <= options_.resident_bytes || (next->is_unmapped && !all)) continue;
+        next->is_unmapped = true;
+        memory::drop_pages(next->region.bytes().subspan(page_bytes()));
     }
 }
 
@@ -109,14 +110,14 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
         synced_ns_ = now.monotonic_ns;
         if (const auto error = sync_since_last()) return error;
     }
-    if (looked_back_.exchange(false, std::memory_order_relaxed)) let_go_ns_ = now.monotonic_ns + kReadAgainNanos;
-    const bool all = let_go_ns_ != 0 && now.monotonic_ns >= let_go_ns_;
-    const auto changes = changes_.load(std::memory_order_acquire);  // sync "roles changed": take_over, turn, trim
+    if (old_segment_read_.exchange(false, std::memory_order_relaxed)) unmap_ns_ = now.monotonic_ns + kReadAgainNanos;
+    const bool all = unmap_ns_ != 0 && now.monotonic_ns >= unmap_ns_;
+    const auto changes = changes_.load(std::memory_order_acquire);  // sync "roles changed": recover_chain, turn, trim
     if (changes != seen_ || all) {
         seen_ = changes;
-        if (all) let_go_ns_ = 0;
+        if (all) unmap_ns_ = 0;
         remove_given_up();
-        let_go_of_old(all);
+        unmap_old(all);
     }
     if (is_ring() || fresh_.load(std::memory_order_relaxed) != nullptr || now.monotonic_ns < retry_ns_) return {};
     try {
@@ -127,14 +128,14 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
         retry_ns_ = now.monotonic_ns + kRetryNanos;
         count_failure();
         return error.code();
-    } catch (const std::exception&) {  // there is no memory for its name
+    } catch (const std::exception&) {  // no memory for its name
         retry_ns_ = now.monotonic_ns + kRetryNanos;
         count_failure();
         return std::make_error_code(std::errc::not_enough_memory);
     }
 }
 
-/// Waits until the disk has the messages since the last call.
+/// Waits until all messages since the last call are on the disk.
 std::error_code FileStore::sync_since_last() noexcept {
     auto newest = synced_generation_;
     for (const auto& link : links_) {
@@ -158,8 +159,8 @@ std::error_code FileStore::sync() noexcept {
 std::error_code FileStore::sync_newest() noexcept {
     const auto& segment = current();
     if (const auto* record = segment.find(next_sender() - 1)) {
-        // With the end mark behind it. The index is rebuilt from the records.
-        const auto bytes = StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length);
+        // Including the end mark after it. The index is rebuilt from the records.
+        const auto bytes = StoreSegment::record_bytes(*record);
         const auto left =
             static_cast<std::size_t>(segment.data.data() + segment.data.size() - reinterpret_cast<const char*>(record));
         if (const auto error = sync_bytes(record, std::min(bytes + sizeof *record, left))) return error;

@@ -5,16 +5,18 @@
 #include <string_view>
 
 #include <millpond/fix/detail/words.hpp>
+#include <millpond/fix/msg_type.hpp>
 
 namespace millpond::fix {
 namespace {
 
 constexpr char kSoh = '\x01';
 constexpr std::string_view kBegin = "8=FIX";
-constexpr std::size_t kTrailerBytes = 7;     // 10=ddd and the delimiter
-constexpr std::size_t kLongestVersion = 16;  // bytes after 8=FIX up to its delimiter
-constexpr std::size_t kLongestLength = 9;    // digits of BodyLength
-constexpr std::size_t kLeastUsual = 40;      // shortest message that is read in words
+constexpr std::size_t kTrailerBytes = 7;   // 10=ddd and the delimiter
+constexpr std::size_t kMaxVersion = 16;    // bytes after 8=FIX up to its delimiter
+constexpr std::size_t kMaxLength = 9;      // digits of BodyLength
+constexpr std::size_t kMinUsual = 40;      // shortest message that is read in words
+constexpr std::size_t kHeaderBytes = 256;  // MsgType and MsgSeqNum are within the first bytes of a message
 constexpr auto kBegin4 = detail::word_of("8=FIX.4.");
 constexpr auto kBeginT = detail::word_of("8=FIXT.1");
 constexpr auto kTrailer = detail::word_of(
@@ -34,15 +36,25 @@ std::size_t find_begin(std::string_view text, std::size_t from) noexcept {
     return text.size();
 }
 
-std::unexpected<BadFrame> incomplete() noexcept { return std::unexpected(BadFrame{FrameError::incomplete, 0}); }
-
-std::unexpected<BadFrame> garbled(FrameError error, std::string_view text, std::size_t stated_end) noexcept {
-    return std::unexpected(BadFrame{error, find_begin(text, stated_end)});
+/// Whether the start of a message has complete MsgType and MsgSeqNum, or is so long that it has none.
+bool has_header(std::string_view text, std::size_t body) noexcept {
+    if (text.size() >= kHeaderBytes || text.find(kBegin, body) != std::string_view::npos) return true;
+    const auto has = [&](std::string_view field) {
+        const auto at = text.find(field);
+        return at != std::string_view::npos && text.find(kSoh, at + field.size()) != std::string_view::npos;
+    };
+    return has(detail::kMsgTypeField) && has(detail::kMsgSeqNumField);
 }
 
-/// The frame at the start if it is complete and has the usual form; otherwise the general code decides.
+std::unexpected<BadFrame> incomplete() noexcept { return std::unexpected(BadFrame{.error = FrameError::incomplete}); }
+
+std::unexpected<BadFrame> garbled(FrameError error, std::string_view text, std::size_t stated_end) noexcept {
+    return std::unexpected(BadFrame{.error = error, .skip = find_begin(text, stated_end)});
+}
+
+/// Reads a complete frame of the usual form at the start. Returns false otherwise: the general code decides.
 inline bool usual_frame(std::span<const std::byte> bytes, std::size_t max_bytes, Frame& frame) noexcept {
-    if (bytes.size() < kLeastUsual) return false;
+    if (bytes.size() < kMinUsual) return false;
     const auto* text = reinterpret_cast<const char*>(bytes.data());
     const auto begin = detail::load_word(text);
     std::size_t version_end = 0;
@@ -86,12 +98,12 @@ std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes, std:
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     if (!text.starts_with(kBegin)) {
         const auto begin = find_begin(text, 0);
-        if (begin != 0) return std::unexpected(BadFrame{FrameError::not_a_message, begin});
+        if (begin != 0) return std::unexpected(BadFrame{.error = FrameError::not_a_message, .skip = begin});
         return incomplete();
     }
-    const auto version_end = text.substr(0, kBegin.size() + kLongestVersion).find(kSoh, kBegin.size());
+    const auto version_end = text.substr(0, kBegin.size() + kMaxVersion).find(kSoh, kBegin.size());
     if (version_end == std::string_view::npos) {
-        if (text.size() < kBegin.size() + kLongestVersion) return incomplete();
+        if (text.size() < kBegin.size() + kMaxVersion) return incomplete();
         return garbled(FrameError::not_a_message, text, kBegin.size());
     }
     auto at = version_end + 1;
@@ -103,7 +115,7 @@ std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes, std:
     at += 2;
     const auto digits_begin = at;
     std::size_t body_length = 0;
-    while (at < text.size() && is_digit(text[at]) && at - digits_begin < kLongestLength) {
+    while (at < text.size() && is_digit(text[at]) && at - digits_begin < kMaxLength) {
         body_length = body_length * 10 + static_cast<std::size_t>(text[at] - '0');
         ++at;
     }
@@ -112,7 +124,11 @@ std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes, std:
     const auto body = at + 1;
     const auto trailer = body + body_length;
     const auto size = trailer + kTrailerBytes;
-    if (size > max_bytes) return garbled(FrameError::bad_body_length, text, body);
+    if (size > max_bytes) {
+        // Without MsgType and MsgSeqNum the message cannot be rejected.
+        if (!has_header(text, body)) return incomplete();
+        return std::unexpected(BadFrame{FrameError::too_long, find_begin(text, body), size});
+    }
     if (text.size() < size) return incomplete();
     const auto* end = text.data() + trailer;
     const bool has_trailer = end[-1] == kSoh && std::memcmp(end, "10=", 3) == 0 && is_digit(end[3]) &&

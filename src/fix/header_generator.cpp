@@ -121,7 +121,7 @@ bool is_listed(std::string_view name, std::string_view list) {
     return list.starts_with(std::string{name} + ' ') || list.contains(' ' + std::string{name} + ' ');
 }
 
-/// Whether a header of C may define it as a macro: one in the list, or one of a family like INT_MAX.
+/// Whether a C header may define the name as a macro: a name in the list, or of a family like INT_MAX.
 bool is_macro(std::string_view name) {
     if (is_listed(name, kMacroNames)) return true;
     if (name.find('_') == std::string_view::npos ||
@@ -135,7 +135,7 @@ bool is_macro(std::string_view name) {
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Letters, digits and underscores only, starting with a letter.
+/// Keeps letters, digits and underscores; the first character is a letter.
 std::string as_name(std::string_view text) {
     std::string name;
     for (const char c : text) name += is_name_char(c) ? c : '_';
@@ -143,7 +143,7 @@ std::string as_name(std::string_view text) {
     return name;
 }
 
-/// Starts with a capital: no keyword, function of a view or namespace has such a name.
+/// Capitalizes the name: keywords, functions of a view and namespaces never start with a capital.
 std::string as_type(std::string_view text) {
     auto name = as_name(text);
     name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
@@ -151,11 +151,11 @@ std::string as_type(std::string_view text) {
     return name;
 }
 
-/// "NoMDEntries" becomes "no_md_entries".
+/// Converts to snake case: "NoMDEntries" becomes "no_md_entries".
 std::string as_function(std::string_view text) {
     const auto name = as_name(text);
     std::string result;
-    // The s of a plural belongs to the capitals before it: "PartyIDs" is party_ids.
+    // The s of a plural belongs to the capitals before it: "PartyIDs" becomes "party_ids".
     const auto ends_capitals = [&name](std::size_t i) {
         const bool lower = i + 1 < name.size() && std::islower(static_cast<unsigned char>(name[i + 1])) != 0;
         const bool plural = lower && name[i + 1] == 's' && (i + 2 == name.size() || is_upper(name[i + 2]));
@@ -170,13 +170,13 @@ std::string as_function(std::string_view text) {
     return result;
 }
 
-/// On one line of a comment.
+/// Formats text as one line of a comment.
 std::string as_comment(std::string text) {
     std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0 || c == '\\'; }, '?');
     return text;
 }
 
-/// As the contents of a string literal.
+/// Escapes text for a string literal.
 std::string as_literal(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -186,19 +186,19 @@ std::string as_literal(std::string_view text) {
     return result;
 }
 
-/// The names of one scope.
+/// The names that are used in a scope.
 class Scope {
 public:
-    explicit Scope(std::set<std::string> taken = {}) : taken_(std::move(taken)) {}
+    explicit Scope(std::set<std::string> used = {}) : used_(std::move(used)) {}
 
-    /// `name`, followed by `end` if it is already used.
+    /// Adds `name`, with `end` appended if it is already used.
     std::string add(std::string name, const std::string& end) {
-        while (!taken_.insert(name).second) name += "_" + end;
+        while (!used_.insert(name).second) name += "_" + end;
         return name;
     }
 
 private:
-    std::set<std::string> taken_;
+    std::set<std::string> used_;
 };
 
 std::string_view accessor(FieldType type) {
@@ -207,6 +207,7 @@ std::string_view accessor(FieldType type) {
         case FieldType::boolean: return "boolean";
         case FieldType::integer: return "integer";
         case FieldType::count:
+        case FieldType::length:
         case FieldType::group_count: return "unsigned_integer";
         case FieldType::decimal: return "decimal";
         case FieldType::utc_timestamp: return "utc_timestamp_ns";
@@ -265,7 +266,8 @@ private:
         return field == nullptr ? "Tag" + std::to_string(tag) : field->name;
     }
 
-    /// Name of the group's view, which is generated unless an equal one exists. Nested groups come first.
+    /// Returns the name of the group's view, and generates the view unless an equal one exists. Nested groups come
+    /// first.
     std::string add_group(const FieldSet::Member& counter) {
         const auto& group = *counter.group;
         std::string members;
@@ -294,7 +296,7 @@ private:
         return name;
     }
 
-    /// One function for each field, with the tag at the end of its name if two names are equal in lower case.
+    /// Generates a function for each field, with the tag appended to its name if two names are equal in lower case.
     std::string accessors(const FieldSet& set, bool in_group) {
         std::string text;
         Scope scope{{"fields", "fields_", "message", "message_", "is"}};
@@ -332,7 +334,7 @@ private:
 
     const Dictionary& dictionary_;
     const HeaderOptions& options_;
-    std::map<std::string, std::string> known_groups_;  // name by contents
+    std::map<std::string, std::string> known_groups_;  // names of views by their contents
     std::set<std::string> group_names_;
     Scope view_names_;
     std::string groups_;
@@ -351,7 +353,7 @@ bool is_namespace_name(std::string_view name) {
     return !is_reserved;
 }
 
-/// Whether it may be the name of a namespace in the global one.
+/// Whether the name is valid for a global namespace.
 bool is_outermost(std::string_view name) {
     const bool is_future_std = name.starts_with("std") && std::ranges::all_of(name.substr(3), [](unsigned char c) {
                                    return std::isdigit(c) != 0;

@@ -9,21 +9,21 @@ namespace millpond::fix {
 namespace {
 
 constexpr auto kAlignment = StoreSegment::kAlignment;
-constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
+constexpr auto kMinBytes = StoreSegment::kMinBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
-constexpr std::size_t kMostClaimedAhead = 4096;
-constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
-constexpr std::size_t kMostSpare = 4;          // messages
-constexpr std::size_t kPartSpare = 4;          // of the store, where that is less
-constexpr std::size_t kAhead = 256;            // bytes behind a message that are asked for
+constexpr std::size_t kMaxClaimedAhead = 4096;
+constexpr std::size_t kPartClaimedAhead = 64;  // claims ahead this part of the store, if that is less
+constexpr std::size_t kMaxSpare = 4;           // messages
+constexpr std::size_t kPartSpare = 4;          // at most this part of the store
+constexpr std::size_t kAhead = 256;            // bytes to prefetch after a message
 
 /// A killed process leaves the result of its instructions in program order: the compiler must not reorder them.
 void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-/// Largest size of messages whose store fits into `memory`.
+/// Largest data size of a store that fits into `memory`.
 std::size_t data_that_fits(std::size_t memory) noexcept {
     auto bytes = memory / kAlignment * kAlignment;
-    while (bytes > kLeastBytes && MessageStore::memory_bytes(bytes) > memory) {
+    while (bytes > kMinBytes && MessageStore::memory_bytes(bytes) > memory) {
         bytes -= std::max(kAlignment, (MessageStore::memory_bytes(bytes) - memory) / 2 / kAlignment * kAlignment);
     }
     return bytes;
@@ -50,20 +50,20 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
         return {};
     };
     auto capacity = current_.data.size();
-    if (bytes == 0 || bytes > capacity / 4 || bytes > kMostMessageBytes) return refuse();
+    if (bytes == 0 || bytes > capacity / 4 || bytes > kMaxMessageBytes) return refuse();
     const auto record_bytes = StoreSegment::record_bytes(bytes);
     constexpr auto kEndMark = sizeof(StoreRecord);  // after the message
     auto begin = written_end_;
     auto end = begin + record_bytes + kEndMark;
     if (end > lap_end_) [[unlikely]] {
-        // A message is contiguous. At the end of a lap there is no room for the mark until the socket has accepted the
-        // oldest.
+        // A message is contiguous. At the end of a lap the mark does not fit until the socket has accepted the oldest
+        // message.
         if (end - kEndMark > lap_end_ || end - unwritten_ > capacity) {
             const auto turned = turn();
             if (turned == Turn::refused) return refuse();
             begin = turned == Turn::wrap ? lap_end_ : written_end_;
             end = begin + record_bytes + kEndMark;
-            capacity = current_.data.size();  // of another segment, maybe
+            capacity = current_.data.size();  // turn may have changed the segment
         }
     }
     if (end - unwritten_ > capacity) return refuse();
@@ -83,12 +83,12 @@ std::span<char> MessageStore::claim_with_spare(std::size_t bytes) noexcept {
     return {};
 }
 
-/// Whether `claim` would grant this and a few more like it, one after the other. Shorter ones end earlier, so the rest
-/// of them is granted too.
+/// Whether `claim` would permit this message and a few more of its size in a row. Shorter messages end earlier, so the
+/// remaining ones still fit.
 bool MessageStore::has_spare(std::size_t bytes) const noexcept {
     const auto capacity = current_.data.size();
     if (bytes == 0 || bytes > capacity / 4) return false;
-    const auto spare = std::clamp<std::size_t>(capacity / bytes / kPartSpare, 1, kMostSpare);
+    const auto spare = std::clamp<std::size_t>(capacity / bytes / kPartSpare, 1, kMaxSpare);
     const auto record_bytes = StoreSegment::record_bytes(bytes);
     auto end = written_end_;
     auto lap_end = lap_end_;
@@ -96,7 +96,7 @@ bool MessageStore::has_spare(std::size_t bytes) const noexcept {
         const auto marked = end + record_bytes + sizeof(StoreRecord);
         if (end + record_bytes > lap_end || (marked > lap_end && marked - unwritten_ > capacity)) {
             const auto turned = next_turn();
-            if (turned != Turn::wrap) return turned == Turn::moved;  // to a whole segment
+            if (turned != Turn::wrap) return turned == Turn::moved;  // another segment, which is empty
             end = lap_end;
             lap_end += capacity;
         }
@@ -106,11 +106,11 @@ bool MessageStore::has_spare(std::size_t bytes) const noexcept {
     return true;
 }
 
-/// By more than is needed now, so that few claims get here.
+/// Raises it by more than is needed now, so that few claims get here.
 void MessageStore::raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept {
     const auto capacity = current_.data.size();
     const auto lap_end = begin == lap_end_ ? lap_end_ + capacity : lap_end_;
-    const auto ahead = std::min<std::uint64_t>(kMostClaimedAhead, capacity / kPartClaimedAhead);
+    const auto ahead = std::min<std::uint64_t>(kMaxClaimedAhead, capacity / kPartClaimedAhead);
     const auto wanted = std::max(end, std::min(end + ahead, unwritten_ + capacity));
     claimed_end_ = std::max(claimed_end_, std::min(wanted, lap_end));
     current_.header->claimed_end.store(claimed_end_, std::memory_order_release);  // sync "place given up": is_whole
@@ -125,13 +125,15 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
     if (claim_begin_ == lap_end_) lap_end_ += current_.data.size();
     written_end_ = claim_begin_ + bytes;
     if (written_end_ < lap_end_) {
-        auto* const behind = reinterpret_cast<StoreRecord*>(reinterpret_cast<char*>(record) + bytes);
-        behind->sequence.store(0, std::memory_order_relaxed);
+        auto* const next = reinterpret_cast<StoreRecord*>(reinterpret_cast<char*>(record) + bytes);
+        next->sequence.store(0, std::memory_order_relaxed);
     }
     record->length = static_cast<std::uint32_t>(message.size());
     record->offset = static_cast<std::uint32_t>(offset);
+    const auto crc = StoreSegment::crc_of(sequence, claim_begin_, offset, message);
+    std::memcpy(reinterpret_cast<char*>(record + 1) + offset + message.size(), &crc, sizeof crc);
     current_.entry(sequence).store(claim_begin_, std::memory_order_relaxed);
-    record->sequence.store(sequence, std::memory_order_release);  // sync "message kept": is_whole
+    record->sequence.store(sequence, std::memory_order_release);  // sync "message stored": is_whole
     next_sender_ = sequence + 1;
     claim_ = {};
     fetch_ahead(message.data() + message.size(), sequence);
@@ -140,7 +142,7 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
     return sequence;
 }
 
-/// Prefetches the memory of the next messages; at worst it is not needed.
+/// Prefetches the memory of the next messages.
 inline void MessageStore::fetch_ahead(const char* end, std::uint64_t sequence) const noexcept {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLines = 4;
@@ -159,24 +161,24 @@ void MessageStore::warm_up() const noexcept {
 }
 
 bool MessageStore::store(std::string_view message) noexcept {
-    const auto room = claim(message.size());
-    if (room.empty()) return false;
-    std::memcpy(room.data(), message.data(), message.size());
-    commit({room.data(), message.size()});
+    const auto claimed = claim(message.size());
+    if (claimed.empty()) return false;
+    std::memcpy(claimed.data(), message.data(), message.size());
+    commit({claimed.data(), message.size()});
     return true;
 }
 
-/// 0 if the message is not there. Rarely reads its record.
+/// Position of the message's record; 0 if it is not stored. Rarely reads the record.
 inline std::uint64_t MessageStore::kept_position(std::uint64_t sequence) const noexcept {
     const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
     if (position + current_.data.size() < claimed_end_) return 0;
-    // Only then may a newer message use the slot.
+    // The slot can only be of a newer message if the number is that old.
     if (next_sender_ - sequence > current_.slot_mask + 1 && current_.find(sequence) == nullptr) return 0;
     return position;
 }
 
 void MessageStore::count_eviction() noexcept {
-    // Only then may the oldest message be overwritten.
+    // The oldest message can only be overwritten in these cases.
     const bool may_be_gone = oldest_begin_ == 0 || oldest_begin_ + current_.data.size() < claimed_end_ ||
                              next_sender_ - oldest_ > current_.slot_mask + 1;
     if (may_be_gone) find_oldest();
@@ -186,7 +188,7 @@ void MessageStore::count_eviction() noexcept {
     if (used > counters_.peak_bytes.read()) counters_.peak_bytes.set(used);
 }
 
-/// Counts what was evicted before the oldest message that is there; of many, a few at a time.
+/// Counts the messages that were evicted before the oldest stored one; of many, a few at a time.
 void MessageStore::find_oldest() noexcept {
     for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next_sender_; ++step) {
         if (oldest_ == jump_from_) {
@@ -210,13 +212,12 @@ void MessageStore::mark_written(std::uint64_t sequence) noexcept {
         unwritten_ = written_end_;
     } else if (const auto* record = current_.find(sequence)) {
         const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
-        unwritten_ =
-            std::max(unwritten_, position + StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length));
+        unwritten_ = std::max(unwritten_, position + StoreSegment::record_bytes(*record));
     }
 }
 
 void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
-    // The records told the next numbers; after their removal the header must.
+    // The next number followed from the records; without them it must be in the header.
     auto& in_header = current_.header->next_sender;
     in_header.store(next_sender_, std::memory_order_release);
     keep_order();
@@ -255,6 +256,13 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     counters_.resets.add();
 }
 
+std::optional<std::string_view> MessageStore::retrieve(std::uint64_t sequence) const noexcept {
+    auto message = current_.retrieve(sequence);
+    if (!message) message = retrieve_elsewhere(sequence);
+    if (!message && (current_.is_damaged(sequence) || is_damaged_elsewhere(sequence))) counters_.damaged.add();
+    return message;
+}
+
 MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, std::pmr::memory_resource* memory) : resource_(memory) {
     const auto data_bytes = StoreSegment::checked_bytes(data.value);
     const auto bytes = memory_bytes(data_bytes);
@@ -264,7 +272,7 @@ MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, std::pmr::memory_r
 
 MemoryStore::MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory) : memory_(memory) {
     const auto data_bytes = data_that_fits(memory.size());
-    if (memory_bytes(data_bytes) > memory.size() || data_bytes < kLeastBytes) {
+    if (memory_bytes(data_bytes) > memory.size() || data_bytes < kMinBytes) {
         throw std::invalid_argument("memory of " + std::to_string(memory.size()) + " bytes is too small for a store");
     }
     if (reinterpret_cast<std::uintptr_t>(memory.data()) % kAlignment != 0) {

@@ -15,7 +15,7 @@ namespace millpond::fix {
 namespace {
 
 constexpr std::size_t kTrailerBytes = 7;
-constexpr std::size_t kMostDigits = 20;
+constexpr std::size_t kMaxDigits = 20;
 constexpr std::array<std::uint32_t, detail::kWordDigits + 1> kTenTo = {
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
@@ -63,8 +63,8 @@ bool MessageTemplate::patch_number(Slot slot, std::uint64_t value) noexcept {
         std::memcpy(at, text.data() + (detail::kWordDigits - slot.width), slot.width);
         return true;
     }
-    if (slot.width > kMostDigits) return false;
-    std::array<char, kMostDigits> text;
+    if (slot.width > kMaxDigits) return false;
+    std::array<char, kMaxDigits> text;
     for (auto place = slot.width; place > 0; --place, value /= 10) {
         text[place - 1] = static_cast<char>('0' + value % 10);
     }

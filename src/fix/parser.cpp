@@ -16,7 +16,7 @@ using detail::TagCache;
 
 constexpr char kSoh = '\x01';
 constexpr std::size_t kWordBytes = 64;
-constexpr std::size_t kLongestTag = 9;
+constexpr std::size_t kMaxTag = 9;
 
 /// Means "no error" inside the parser; a frame is complete by definition.
 constexpr FrameError kFine = FrameError::incomplete;
@@ -26,7 +26,7 @@ struct TagReading {
     bool is_number{false};
 };
 
-/// "-1" and "035" are numbers, but no valid tags.
+/// Parses a tag. "-1" and "035" are numbers, but not valid tags.
 TagReading read_tag(const char* begin, std::size_t length) noexcept {
     if (length == 0) return {};
     bool digits = false;
@@ -36,11 +36,11 @@ TagReading read_tag(const char* begin, std::size_t length) noexcept {
     }
     const auto value = parse_int({begin, length});
     if (!value) return {};
-    const bool valid = *value > 0 && length <= kLongestTag && *begin != '0';
+    const bool valid = *value > 0 && length <= kMaxTag && *begin != '0';
     return {valid ? static_cast<Tag>(*value) : tag::kInvalid, true};
 }
 
-/// The first characters of MsgType, up to four, as a number.
+/// Packs the first characters of MsgType, up to four, into a number.
 std::uint32_t msg_type_key(const char* type) noexcept {
     const auto word = detail::load_word(type);
     const auto length = std::min<std::size_t>(detail::chars_before(word, kSoh), 4);
@@ -52,7 +52,7 @@ std::uint32_t stated_sum(const char* trailer) noexcept {
     return digit(3) * 100 + digit(4) * 10 + digit(5);
 }
 
-/// Of the trailer's own bytes: 10= and the delimiter are always the same.
+/// Sum of the trailer's constant bytes: 10= and the delimiter.
 std::uint32_t sum_of_trailer(const char* trailer) noexcept {
     const auto byte = [trailer](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(trailer[i])}; };
     return '1' + '0' + '=' + kSoh + byte(3) + byte(4) + byte(5);
@@ -75,9 +75,9 @@ std::uint32_t sum_of_front(const char* bytes, std::size_t size) noexcept {
 
 struct Parser::Cursor {
     const char* data{nullptr};
-    std::size_t begin{0};         // of the current field
+    std::size_t begin{0};         // start of the current field
     std::size_t earliest_end{0};  // delimiters before it belong to BeginString, BodyLength or a data field's value
-    std::size_t end{0};           // of the body: where 10= begins
+    std::size_t end{0};           // end of the body: start of 10=
     std::size_t piece{0};         // first byte of the piece that masks_ describes
     Field* fields{nullptr};
     std::size_t count{0};
@@ -120,7 +120,7 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     const std::span fields{fields_.data(), found.count};
     const auto* index = &layout.index();
     fields.back() = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-    // A message with fewer instances of the group at its end has the same start.
+    // A message with fewer group instances at its end has the same start.
     if (may_be_remembered(data, found.count, layout) && read_as_remembered(data, found.count, layout)) {
         layout.patience().matched();
         auto& shape = layout.shape();
@@ -135,7 +135,8 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     return Message{{data, size}, fields, index};
 }
 
-/// Reads a message whose body fields are all where those of the shape are. `sum`: of the bytes before CheckSum.
+/// Reads a message whose fields have the same positions as in the cached shape. sum: receives the sum of the bytes
+/// before CheckSum.
 std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& layout, std::uint32_t& sum) noexcept {
     auto& shape = layout.shape();
     const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
@@ -160,7 +161,7 @@ std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& la
     return Message{{data, frame.bytes.size()}, {fields_.data(), count + 1}, &layout.index()};
 }
 
-/// Compares one tag in the middle first: if the order differs, comparing the rest would be wasted.
+/// Compares one tag in the middle first: if the order differs, comparing the others would be wasted.
 bool Parser::may_be_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) const noexcept {
     if (count > layout.size()) return false;
     const auto middle = count / 2;
@@ -169,7 +170,7 @@ bool Parser::may_be_remembered(const char* data, std::uint32_t count, const Fiel
     return ((detail::load_word(data + begin) ^ entry.text) & entry.mask) == 0;
 }
 
-/// All but the last field, which is known, and after which no whole word can be read.
+/// Reads all fields except the last: that one is known, and no whole word can be read after it.
 bool Parser::read_as_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) noexcept {
     const auto* entry = layout.entries();
     auto* field = fields_.data();
@@ -185,8 +186,8 @@ bool Parser::read_as_remembered(const char* data, std::uint32_t count, const Fie
     return differs == 0;
 }
 
-/// The same for tags that are not known. False, and nothing is lost, where a tag is no number or a long one, or where a
-/// field may announce data.
+/// Like read_in_place, for unknown tags. Returns false without effect if a tag is not a number or is long, or a field
+/// may be a length field.
 bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
     index_.clear();
     auto* field = fields_.data();
@@ -211,9 +212,10 @@ bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
     return true;
 }
 
-/// tag::kInvalid if the word does not start with a tag, or with a long one or one that may announce data.
+/// Parses the tag at the start of the word. Returns tag::kInvalid if there is none, or if it is long or may announce
+/// data.
 Tag Parser::new_tag(std::uint64_t word, std::uint32_t length) const noexcept {
-    if (length == 0 || length > TagCache::kLongest || (word & 0xFFU) == '0') return tag::kInvalid;
+    if (length == 0 || length > TagCache::kMaxLength || (word & 0xFFU) == '0') return tag::kInvalid;
     const auto values = TagCache::key_of(word ^ 0x3030303030303030ULL, length);
     if (!detail::are_digits(values)) return tag::kInvalid;
     const Tag tag = detail::number_of(values);
@@ -252,7 +254,7 @@ std::expected<Message, FrameError> Parser::parse_any(const Frame& frame, std::sp
     if (cursor.begin != cursor.end) return std::unexpected(FrameError::bad_data_length);
     if (cursor.count == cursor.capacity && !grow(cursor)) return std::unexpected(FrameError::too_many_fields);
     cursor.fields[cursor.count++] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-    const bool indexed = cursor.count < detail::FieldIndex::kMostFields;
+    const bool indexed = cursor.count < detail::FieldIndex::kMaxFields;
     if (indexed) {
         index_.clear();
         for (std::size_t i = 0; i < cursor.count; ++i) index_.add(cursor.fields[i].tag, static_cast<std::uint32_t>(i));
@@ -271,7 +273,7 @@ FrameError Parser::scan_fields(Cursor& cursor) noexcept {
                 const auto end = base + static_cast<std::size_t>(std::countr_zero(bits));
                 bits &= bits - 1;
                 if (end < cursor.earliest_end) continue;
-                const auto error = take_field(cursor, end);
+                const auto error = parse_field(cursor, end);
                 if (error != kFine) return error;
             }
         }
@@ -280,7 +282,7 @@ FrameError Parser::scan_fields(Cursor& cursor) noexcept {
 }
 
 /// Reads the field that ends at `end`, or leaves it for a later delimiter if it is a data field that continues.
-inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
+inline FrameError Parser::parse_field(Cursor& cursor, std::size_t end) noexcept {
     const auto* field = cursor.data + cursor.begin;
     const char* equals = nullptr;
     if (cursor.begin >= cursor.piece) {
@@ -319,7 +321,7 @@ inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
         if (length) {
             cursor.data_tag = announces;
             cursor.data_length =
-                std::min<std::uint64_t>(*length, cursor.end);  // beyond the end the value does not matter
+                std::min<std::uint64_t>(*length, cursor.end);  // the value does not matter beyond the end
         }
     }
     if (cursor.count == cursor.capacity && !grow(cursor)) return FrameError::too_many_fields;

@@ -12,7 +12,7 @@ namespace millpond::fix {
 class ReasonText {
 public:
     ReasonText& add(std::string_view part) noexcept {
-        size_ += part.copy(room_.data() + size_, room_.size() - size_);
+        size_ += part.copy(text_.data() + size_, text_.size() - size_);
         return *this;
     }
     ReasonText& add(std::uint64_t number) noexcept {
@@ -20,10 +20,10 @@ public:
         const auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
         return add({digits.data(), static_cast<std::size_t>(end - digits.data())});
     }
-    [[nodiscard]] std::string_view text() const noexcept { return {room_.data(), size_}; }
+    [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
 
 private:
-    std::array<char, 160> room_;
+    std::array<char, 160> text_;
     std::size_t size_{0};
 };
 

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kWeek = 7 * kDay;
 constexpr std::int64_t kNanos = 1'000'000'000;
-constexpr std::int64_t kFirstSunday = 3 * kDay;  // 1970-01-04; the first of January was a Thursday
+constexpr std::int64_t kFirstSunday = 3 * kDay;  // 1970-01-04; 1970-01-01 was a Thursday
 
 constexpr std::int64_t floor_div(std::int64_t value, std::int64_t by) noexcept {
     return value / by - (value % by < 0 ? 1 : 0);

@@ -12,9 +12,8 @@ constexpr Tag kEncryptedNewPassword = 1404;
 constexpr char kDelimiter = '\x01';
 constexpr char kMask = '*';
 constexpr std::string_view kBegin = "8=FIX";
-// Most bytes that a hostile length can hide.
-constexpr std::uint64_t kMostDataBytes = std::uint64_t{1} << 20U;
-constexpr Tag kMostTag = 999'999'999;
+// Maximum number of bytes that a hostile length can hide.
+constexpr std::uint64_t kMaxDataBytes = std::uint64_t{1} << 20U;
 constexpr auto kStandard = DataFields::standard();
 
 bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
@@ -55,15 +54,15 @@ std::size_t SecretMask::hide(std::span<char> piece) noexcept {
     }
     if (place_ == Place::value || place_ == Place::data) apply_tags();
     for (auto& byte : piece) {
-        if (!takes(byte)) continue;
+        if (!advance(byte)) continue;
         byte = kMask;
         ++hidden;
     }
     return hidden;
 }
 
-/// Whether the byte is part of a secret.
-bool SecretMask::takes(char byte) noexcept {
+/// Processes a byte. Returns whether it is part of a secret.
+bool SecretMask::advance(char byte) noexcept {
     if (body_is_known_ && body_left_ > 0) --body_left_;
     switch (place_) {
         case Place::tag:
@@ -72,13 +71,13 @@ bool SecretMask::takes(char byte) noexcept {
             } else if (byte == kDelimiter) {
                 tag_ = 0;
                 tag_is_number_ = true;
-            } else if (is_digit(byte) && tag_ <= kMostTag / 10) {
+            } else if (is_digit(byte) && tag_ <= kMaxTag / 10) {
                 tag_ = tag_ * 10 + static_cast<Tag>(byte - '0');
             } else {
                 tag_is_number_ = false;
             }
             return false;
-        case Place::data: return takes_data(byte);
+        case Place::data: return masks_data(byte);
         case Place::value:
         case Place::lost: break;
     }
@@ -87,12 +86,12 @@ bool SecretMask::takes(char byte) noexcept {
         return false;
     }
     if (value_chars_++ == 0) type_ = byte;
-    value_is_number_ = value_is_number_ && is_digit(byte) && number_ <= kMostDataBytes;
+    value_is_number_ = value_is_number_ && is_digit(byte) && number_ <= kMaxDataBytes;
     if (value_is_number_) number_ = number_ * 10 + static_cast<std::uint64_t>(byte - '0');
     return hidden_;
 }
 
-bool SecretMask::takes_data(char byte) noexcept {
+bool SecretMask::masks_data(char byte) noexcept {
     if (data_left_ == 0 && byte == kDelimiter) {
         end_value();
         return false;
@@ -109,9 +108,8 @@ bool SecretMask::takes_data(char byte) noexcept {
         in_value_of_data_ = true;
         hidden_in_data_ = tags_->hides(tag_in_data_, !other_type_);
     } else {
-        tag_in_data_ = is_digit(byte) && tag_in_data_ <= kMostTag / 10
-                           ? tag_in_data_ * 10 + static_cast<Tag>(byte - '0')
-                           : kMostTag;
+        tag_in_data_ =
+            is_digit(byte) && tag_in_data_ <= kMaxTag / 10 ? tag_in_data_ * 10 + static_cast<Tag>(byte - '0') : kMaxTag;
     }
     return hides;
 }
@@ -131,17 +129,17 @@ void SecretMask::begin_value() noexcept {
     apply_tags();
 }
 
-/// To a value that begins, or goes on in another piece: the tags may be more than before.
+/// Applies the tags when a value begins or continues in another piece: tags may have been added meanwhile.
 void SecretMask::apply_tags() noexcept {
     hidden_ = hidden_ || tags_->hides(tag_, !other_type_);
     if (place_ == Place::data || before_ == 0 || tag_ == 0 || tags_->data_fields().data_of(before_) != tag_) return;
-    if (announced_bytes_ <= value_chars_ || announced_bytes_ > kMostDataBytes) return;
+    if (announced_bytes_ <= value_chars_ || announced_bytes_ > kMaxDataBytes) return;
     const auto left = announced_bytes_ - value_chars_;
     if (body_is_known_ && left >= body_left_) return;
     place_ = Place::data;
     data_left_ = left;
     tag_in_data_ = 0;
-    in_value_of_data_ = true;  // of the data field itself
+    in_value_of_data_ = true;  // the value of the data field itself
     hidden_in_data_ = false;
 }
 

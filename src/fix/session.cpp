@@ -1,32 +1,31 @@
 #include <millpond/fix/session.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
+#include <millpond/core/moment.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 
 namespace millpond::fix {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-// A peer that is silent for 1.2 intervals gets a TestRequest, after 2.4 it is disconnected: "some reasonable
-// transmission time".
+// In tenths of the heartbeat interval: a silent peer gets a TestRequest after 1.2 intervals and is disconnected after
+// 2.4 ("some reasonable transmission time").
 constexpr std::int64_t kAskTenths = 12;
 constexpr std::int64_t kGoneTenths = 24;
-constexpr std::size_t kLeastFieldBytes = 3;  // 1= and the delimiter
-// A scratch message has room for the two fields that a resend adds.
+constexpr std::size_t kMinFieldBytes = 3;  // 1= and the delimiter
+// Space in scratch_ for the two fields that a resend adds.
 constexpr std::size_t kResendExtraBytes = 64;
 
-// The fields of an order.
+// Fields of the order that warm_up encodes.
 constexpr Tag kOrderQty = 38;
 constexpr Tag kPrice = 44;
 constexpr Tag kSide = 54;
 constexpr Tag kSymbol = 55;
 constexpr Tag kTransactTime = 60;
 
-/// Runs of a schedule begin and end with a whole second.
+/// Start of the next second: runs of a schedule begin and end at whole seconds.
 std::int64_t next_second(core::Moment now) noexcept {
     constexpr std::int64_t kSecond = 1'000'000'000;
     return now.monotonic_ns + kSecond - (now.utc_ns % kSecond + kSecond) % kSecond;
@@ -51,8 +50,8 @@ void check_fields(const SessionConfig& config) {
             throw std::invalid_argument(name + " has no valid value");
         }
     }
-    if (config.logon_fields.size() > AdminDraft::kMostFields / 2) {
-        throw std::invalid_argument("a Logon has room for " + std::to_string(AdminDraft::kMostFields / 2) +
+    if (config.logon_fields.size() > AdminDraft::kMaxFields / 2) {
+        throw std::invalid_argument("a Logon can hold " + std::to_string(AdminDraft::kMaxFields / 2) +
                                     " further fields");
     }
 }
@@ -97,8 +96,8 @@ void check_logon_types(const SessionConfig& config) {
     const auto& types = config.logon_types;
     if (types.empty()) return;
     if (config.version < Version::fix42) throw std::invalid_argument("logon_types came with FIX.4.2");
-    if (types.size() > SessionConfig::kMostLogonTypes) {
-        throw std::invalid_argument("a Logon names " + std::to_string(SessionConfig::kMostLogonTypes) +
+    if (types.size() > SessionConfig::kMaxLogonTypes) {
+        throw std::invalid_argument("a Logon names " + std::to_string(SessionConfig::kMaxLogonTypes) +
                                     " message types at most");
     }
     for (const auto& one : types) {
@@ -116,9 +115,25 @@ void check_logon_types(const SessionConfig& config) {
     }
 }
 
+/// Adds the SubIDs and LocationIDs of the identity to the header fields.
+void add_identity_fields(SessionConfig& config) {
+    for (const auto& [tag, value] : {std::pair{tag::kSenderSubId, config.sender_sub_id},
+                                     {tag::kSenderLocationId, config.sender_location_id},
+                                     {tag::kTargetSubId, config.target_sub_id},
+                                     {tag::kTargetLocationId, config.target_location_id}}) {
+        if (value.empty()) continue;
+        if (std::ranges::find(config.header_fields, tag, &FieldValue::tag) != config.header_fields.end()) {
+            throw std::invalid_argument("header field " + std::to_string(tag) + " is part of the identity already");
+        }
+        config.header_fields.push_back({tag, value});
+    }
+}
+
 SessionConfig checked(SessionConfig config) {
     if (config.sender_comp_id.empty()) throw std::invalid_argument("a session needs a sender_comp_id");
     if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
+    if (has_delimiter(config.qualifier)) throw std::invalid_argument("the qualifier has a delimiter");
+    add_identity_fields(config);
     check_versions(config);
     check_logon_types(config);
     if (config.heartbeat_seconds < 0 || config.heartbeat_seconds > kMaxHeartbeatSeconds) {
@@ -173,17 +188,17 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
       validator_(session, application, config_.validation),
       versions_(versions_of(config_, application)),
       held_(config_.held_messages, config_.held_bytes),
-      spill_(config_.max_message_bytes / kLeastFieldBytes + 1),
+      spill_(config_.max_message_bytes / kMinFieldBytes + 1),
       scratch_(config_.max_message_bytes + kResendExtraBytes),
       draft_memory_(2 * config_.max_message_bytes),
       header_fields_(text_of(config_.header_fields)) {
     begin_run(now);
 }
 
-/// Whether the numbers belong to a run of the schedule that has ended, also if another one followed without a gap.
+/// Whether the run of the schedule that the numbers belong to has ended, even if another followed without a gap.
 bool Session::run_is_over(core::Moment now) const noexcept {
     const auto& schedule = config_.schedule;
-    return schedule && !schedule->same_session(store_->creation_utc_ns(), now.utc_ns);
+    return schedule && schedule->is_over(store_->creation_utc_ns(), now.utc_ns);
 }
 
 void Session::begin_run(core::Moment now) noexcept {
@@ -219,7 +234,7 @@ void Session::on_connect(core::Moment now) {
     if (config_.role == Role::acceptor) return;
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
-    // The peer must learn that the numbers were reset, so that it resets its own too.
+    // The Logon reports the reset, so that the peer resets its numbers too.
     const bool resets =
         config_.reset_on_logon || config_.reset_on_logout || config_.reset_on_disconnect || config_.reset_on_error;
     reset_sent_ = resets && store_->next_sender() == 1 && store_->next_target() == 1;
@@ -237,7 +252,7 @@ void Session::on_disconnect(core::Moment now) {
         reset_wanted_ = false;
         store_->reset(now.utc_ns);
     }
-    tell_logout({});
+    report_logout({});
 }
 
 std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now) {
@@ -246,11 +261,13 @@ std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now
         const auto frame = next_frame(bytes.subspan(done), config_.max_message_bytes);
         if (!frame) {
             if (frame.error().error == FrameError::incomplete) break;
-            done += frame.error().skip;
-            counters_.garbled.add();
-            if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
+            const auto skip = frame.error().skip;
+            const auto skipped = bytes.subspan(done, skip);
+            on_bad_frame({reinterpret_cast<const char*>(skipped.data()), skip}, frame.error(), now);
+            done += skip;
             continue;
         }
+        follows_too_long_ = false;
         done += frame->bytes.size();
         on_frame(*frame, now);
     }
@@ -258,16 +275,16 @@ std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now
 }
 
 std::int64_t Session::next_deadline_ns() const noexcept {
-    if (closing_) return kNever;
+    if (closing_) return core::kNever;
     switch (state_) {
-        case State::disconnected: return kNever;
+        case State::disconnected: return core::kNever;
         case State::awaiting_logon: return connected_ns_ + config_.logon_timeout_ns;
         case State::awaiting_logout:
         case State::active: break;
     }
     if (!resend_.empty() && !ending_ && !handler_->congested()) return last_sent_ns_;
     if (state_ == State::awaiting_logout) return logout_ns_ + config_.logout_timeout_ns;
-    auto deadline = config_.schedule ? schedule_due_ns_ : kNever;
+    auto deadline = config_.schedule ? schedule_due_ns_ : core::kNever;
     if (requested_to_ != 0) deadline = std::min(deadline, progress_ns_ + config_.resend_timeout_ns);
     if (heartbeat_ns_ <= 0) return deadline;
     if (test_request_sent_) return std::min(deadline, last_received_ns_ + heartbeat_ns_ / 10 * kGoneTenths);
@@ -293,13 +310,13 @@ void Session::on_timer(core::Moment now) {
         case State::active: break;
     }
     schedule_due_ns_ = next_second(now);
-    if (run_is_over(now)) {
+    if (run_is_over(now) || (config_.schedule && !config_.schedule->is_open(now.utc_ns))) {
         logout("the session has ended by schedule", now);
         return;
     }
     continue_resend(now);
     if (requested_to_ != 0 && now.monotonic_ns - progress_ns_ >= config_.resend_timeout_ns) {
-        request_missing(std::max(highest_seen_, requested_to_) + 1, now);
+        request_missing(now);
     }
     if (heartbeat_ns_ <= 0) return;
     const auto silent_ns = now.monotonic_ns - last_received_ns_;
@@ -318,8 +335,8 @@ void Session::on_timer(core::Moment now) {
 void Session::warm_up(core::Moment now) noexcept {
     counters_.warm_ups.add();
     store_->warm_up();
-    // A typical order, with every kind of value, and code that reads it again.
-    Writer writer{draft_room(), begin_string(config_.version)};
+    // A typical order with every kind of value, and the code that parses it.
+    Writer writer{draft_buffer(), begin_string(config_.version)};
     add_header(writer, "D", store_->next_sender(), now, {});
     writer.add<tag::kClOrdId>("WARM").add<kOrderQty>(100).add<kPrice>(Decimal{12'345, 2}).add<kSide>('1');
     writer.add<kSymbol>("WARM").add_timestamp<kTransactTime>(now.utc_ns, precision_);
@@ -347,7 +364,7 @@ void Session::reset(core::Moment now) {
     }
 }
 
-void Session::tell_logout(std::string_view text) {
+void Session::report_logout(std::string_view text) {
     if (!application_is_on_) return;
     application_is_on_ = false;
     handler_->on_logout(text);
@@ -356,9 +373,9 @@ void Session::tell_logout(std::string_view text) {
 void Session::disconnect(Disconnect reason) {
     if (closing_) return;
     closing_ = true;
-    // Anyone can send an acceptor a Logon.
-    const bool of_stranger = state_ == State::awaiting_logon && config_.role == Role::acceptor;
-    ended_by_fault_ = is_fault(reason) && !of_stranger;
+    // Before the Logon is complete the peer is unauthenticated.
+    const bool is_unauthenticated = state_ == State::awaiting_logon && config_.role == Role::acceptor;
+    ended_by_fault_ = is_fault(reason) && !is_unauthenticated;
     handler_->disconnect(reason);
 }
 

@@ -18,7 +18,7 @@ struct KnownField {
 
 constexpr KnownField kHeader[] = {
     {8, "BeginString", FieldType::text, Version::fix40, true},
-    {9, "BodyLength", FieldType::count, Version::fix40, true},
+    {9, "BodyLength", FieldType::length, Version::fix40, true},
     {34, "MsgSeqNum", FieldType::count, Version::fix40, true},
     {35, "MsgType", FieldType::text, Version::fix40, true},
     {43, "PossDupFlag", FieldType::boolean, Version::fix40},
@@ -27,7 +27,7 @@ constexpr KnownField kHeader[] = {
     {52, "SendingTime", FieldType::utc_timestamp, Version::fix40, true},
     {56, "TargetCompID", FieldType::text, Version::fix40, true},
     {57, "TargetSubID", FieldType::text, Version::fix40},
-    {90, "SecureDataLen", FieldType::count, Version::fix40},
+    {90, "SecureDataLen", FieldType::length, Version::fix40},
     {91, "SecureData", FieldType::data, Version::fix40},
     {97, "PossResend", FieldType::boolean, Version::fix40},
     {115, "OnBehalfOfCompID", FieldType::text, Version::fix40},
@@ -39,7 +39,7 @@ constexpr KnownField kHeader[] = {
     {143, "TargetLocationID", FieldType::text, Version::fix41},
     {144, "OnBehalfOfLocationID", FieldType::text, Version::fix41},
     {145, "DeliverToLocationID", FieldType::text, Version::fix41},
-    {212, "XmlDataLen", FieldType::count, Version::fix42},
+    {212, "XmlDataLen", FieldType::length, Version::fix42},
     {213, "XmlData", FieldType::data, Version::fix42},
     {347, "MessageEncoding", FieldType::text, Version::fix42},
     {369, "LastMsgSeqNumProcessed", FieldType::count, Version::fix42},
@@ -56,7 +56,7 @@ constexpr KnownField kHeader[] = {
 constexpr KnownField kTrailer[] = {
     {10, "CheckSum", FieldType::text, Version::fix40, true},
     {89, "Signature", FieldType::data, Version::fix40},
-    {93, "SignatureLength", FieldType::count, Version::fix40},
+    {93, "SignatureLength", FieldType::length, Version::fix40},
 };
 
 constexpr KnownField kBodies[] = {
@@ -65,19 +65,19 @@ constexpr KnownField kBodies[] = {
     {36, "NewSeqNo", FieldType::count, Version::fix40},
     {45, "RefSeqNum", FieldType::count, Version::fix40},
     {58, "Text", FieldType::text, Version::fix40},
-    {95, "RawDataLength", FieldType::count, Version::fix40},
+    {95, "RawDataLength", FieldType::length, Version::fix40},
     {96, "RawData", FieldType::data, Version::fix40},
     {98, "EncryptMethod", FieldType::integer, Version::fix40},
     {108, "HeartBtInt", FieldType::integer, Version::fix40},
     {112, "TestReqID", FieldType::text, Version::fix40},
     {123, "GapFillFlag", FieldType::boolean, Version::fix40},
     {141, "ResetSeqNumFlag", FieldType::boolean, Version::fix41},
-    {354, "EncodedTextLen", FieldType::count, Version::fix42},
+    {354, "EncodedTextLen", FieldType::length, Version::fix42},
     {355, "EncodedText", FieldType::data, Version::fix42},
     {371, "RefTagID", FieldType::integer, Version::fix42},
     {372, "RefMsgType", FieldType::text, Version::fix42},
     {373, "SessionRejectReason", FieldType::integer, Version::fix42},
-    {383, "MaxMessageSize", FieldType::count, Version::fix42},
+    {383, "MaxMessageSize", FieldType::length, Version::fix42},
     {384, "NoMsgTypes", FieldType::group_count, Version::fix42},
     {385, "MsgDirection", FieldType::character, Version::fix42},
     {464, "TestMessageIndicator", FieldType::boolean, Version::fix43},
@@ -89,9 +89,9 @@ constexpr KnownField kBodies[] = {
     {1131, "RefCstmApplVerID", FieldType::text, Version::fixt11},
     {1137, "DefaultApplVerID", FieldType::text, Version::fixt11},
     {1400, "EncryptedPasswordMethod", FieldType::integer, Version::fixt11},
-    {1401, "EncryptedPasswordLen", FieldType::count, Version::fixt11},
+    {1401, "EncryptedPasswordLen", FieldType::length, Version::fixt11},
     {1402, "EncryptedPassword", FieldType::data, Version::fixt11},
-    {1403, "EncryptedNewPasswordLen", FieldType::count, Version::fixt11},
+    {1403, "EncryptedNewPasswordLen", FieldType::length, Version::fixt11},
     {1404, "EncryptedNewPassword", FieldType::data, Version::fixt11},
     {1406, "RefApplExtID", FieldType::integer, Version::fixt11},
     {1407, "DefaultApplExtID", FieldType::integer, Version::fixt11},
@@ -103,7 +103,7 @@ constexpr KnownField kBodies[] = {
 /// Members of NoMsgTypes(384).
 constexpr std::initializer_list<Tag> kOfMsgTypes{372, 385, 1130, 1131, 1406, 1410};
 
-/// Adds the fields that the version has; the ones before `required` ends must be there.
+/// Adds the fields that the version defines; fields before the end of `required` must be defined.
 void add_fields(const Dictionary& dictionary, FieldSet& set, std::initializer_list<Tag> required,
                 std::initializer_list<Tag> optional) {
     for (const auto tag : required) set.add(tag, true);

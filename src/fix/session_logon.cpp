@@ -1,5 +1,6 @@
 #include <millpond/fix/session.hpp>
 
+#include <millpond/fix/session_ids.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 
 #include "reason_text.hpp"
@@ -11,12 +12,15 @@ namespace {
 constexpr std::string_view kNotEncrypted = "0";
 constexpr std::string_view kBadInterval = "HeartBtInt is not a number of seconds from 0 to 2147483647";
 static_assert(kMaxHeartbeatSeconds == 2'147'483'647);
+constexpr std::string_view kBadAnswer = "HeartBtInt is neither that of our Logon nor from 1 to 3600";
+static_assert(kMaxAnsweredSeconds == 3'600);
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::string_view kTooManyTypes = "NoMsgTypes gives versions to more than 256 message types";
-static_assert(ApplicationVersions::kMostTypes == 256);
+static_assert(ApplicationVersions::kMaxTypes == 256);
 constexpr std::string_view kTypeTooLong = "RefMsgType has more than 8 characters";
-static_assert(ApplicationVersions::kMostTypeChars == 8);
+static_assert(ApplicationVersions::kMaxTypeChars == 8);
 
-/// Names those that are right.
+/// Text of the error: lists the supported versions.
 ReasonText wrong_default_text(const ApplicationVersions& versions) noexcept {
     ReasonText text;
     std::string_view between = "DefaultApplVerID is not ";
@@ -31,10 +35,10 @@ ReasonText wrong_default_text(const ApplicationVersions& versions) noexcept {
 
 }  // namespace
 
-/// An error in a Logon.
+/// Reason to refuse a Logon.
 struct Session::LogonFault {
     Rejection rejection;
-    ReasonText text{};  // replaces the text of the reason if not empty
+    ReasonText text{};  // replaces the text of the reason unless empty
 
     [[nodiscard]] std::string_view words() const noexcept {
         return text.text().empty() ? fix::text(rejection.reason) : text.text();
@@ -54,8 +58,13 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
         refuse_logon({wrong, "CompID is not the session's"});
         return;
     }
+    if (const auto wrong = config_.role == Role::acceptor ? wrong_sub_id(message, config_) : tag::kInvalid;
+        wrong != tag::kInvalid) {
+        refuse_logon({wrong, "SubID or LocationID is not the session's"});
+        return;
+    }
     if (config_.role == Role::initiator && (type == "3" || type == "5")) {
-        // The acceptor says why it refuses us; a Logout follows its Reject.
+        // The acceptor states why it refuses our Logon; a Logout follows its Reject.
         handler_->on_reject(message);
         if (type == "5") refuse_logon({.reason = message.text(tag::kText).value_or("Logout from the peer")});
         return;
@@ -66,12 +75,12 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
         refuse_logon({tag::kMsgType, kNoLogon});
         return;
     }
-    // An initiator's Logon may be of the run before.
+    // An initiator's Logon may belong to the previous run.
     if (run_is_over(now)) {
         disconnect(Disconnect::outside_schedule);
         return;
     }
-    // Before any reply, because that uses a number, and only a counterparty may cause that.
+    // Before any reply, because a reply uses a number, and only a counterparty may cause that.
     if (!handler_->may_log_on(message)) {
         refuse_logon({.reason = "not authorized"});
         return;
@@ -97,7 +106,7 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
     }
 }
 
-/// The error in a Logon of the right peer, the first of a connection or a later one.
+/// Checks a Logon of the right peer, the first of a connection or a later one.
 std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) noexcept {
     const auto& message = in.message;
     if (const auto rejection = check(message)) return LogonFault{.rejection = *rejection};
@@ -110,11 +119,14 @@ std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) no
     }
     const auto interval = message.integer(tag::kHeartBtInt).value_or(-1);
     if (interval < 0 || interval > kMaxHeartbeatSeconds) return wrong("108", kBadInterval);
+    // A wrong interval, or none, must not hide a dead connection.
+    const bool is_ours = config_.role == Role::acceptor || interval * kSecondNs == heartbeat_ns_;
+    if (!is_ours && (interval == 0 || interval > kMaxAnsweredSeconds)) return wrong("108", kBadAnswer);
     if (message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence != 1) {
         return wrong("34", "MsgSeqNum of a Logon with ResetSeqNumFlag is not 1");
     }
     if (config_.version != Version::fixt11) return std::nullopt;
-    // Learned even if the Logon is refused for another reason: then the connection ends.
+    // Learned even if the Logon is refused for another reason: the connection ends then.
     switch (versions_.learn(message)) {
         case ApplicationVersions::Fault::none: break;
         case ApplicationVersions::Fault::unknown_default:
@@ -129,7 +141,15 @@ std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) no
     return std::nullopt;
 }
 
-/// next_sender: before our answer.
+/// Sets the heartbeat interval: the initiator chooses it, but acceptors may answer with another one.
+void Session::adopt_interval(const Message& logon) {
+    const auto seconds = logon.integer(tag::kHeartBtInt).value_or(0);
+    if (seconds * kSecondNs == heartbeat_ns_) return;
+    heartbeat_ns_ = seconds * kSecondNs;
+    if (config_.role == Role::initiator) handler_->on_heartbeat_changed(seconds);
+}
+
+/// Checks NextExpectedMsgSeqNum. next_sender: before our answer.
 std::optional<Session::LogonFault> Session::fault_of_next_expected(const Message& logon,
                                                                    std::uint64_t next_sender) noexcept {
     const auto expected = logon.unsigned_integer(tag::kNextExpectedMsgSeqNum);
@@ -140,7 +160,7 @@ std::optional<Session::LogonFault> Session::fault_of_next_expected(const Message
     return fault;
 }
 
-/// Without a reply.
+/// Refuses a Logon without a reply.
 void Session::refuse_logon(const LogonRefusal& why) {
     handler_->on_logon_refused(why);
     disconnect(Disconnect::logon_refused);
@@ -151,7 +171,7 @@ void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
         send_reject(in, fault.rejection, fault.text.text());
         send_logout(fault.words(), in.now);
     } else if (fault.tag() == tag::kDefaultApplVerId && fault.rejection.reason == RejectReason::value_incorrect) {
-        // The reply of QuickFIX/J to such a Logon, with the number that a Logon in its place would have.
+        // Replies as QuickFIX/J does to such a Logon, with the number that a Logon would have here.
         if (config_.role == Role::acceptor && config_.reset_on_logon) store_->reset(in.now.utc_ns);
         send_logout(fault.words(), in.now);
     }
@@ -161,8 +181,8 @@ void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
 void Session::on_first_logon(const Inbound& in) {
     const bool acceptor = config_.role == Role::acceptor;
     const bool resets = in.message.boolean(tag::kResetSeqNumFlag).value_or(false);
+    adopt_interval(in.message);
     if (acceptor) {
-        heartbeat_ns_ = in.message.integer(tag::kHeartBtInt).value_or(0) * 1'000'000'000;
         if (resets || config_.reset_on_logon) store_->reset(in.now.utc_ns);
     } else if (resets && reset_sent_) {
         store_->set_next_target(1);
@@ -183,8 +203,8 @@ void Session::on_first_logon(const Inbound& in) {
         refuse_logon({fault->tag(), fault->words()});
         return;
     }
-    // Before the answer, which already has the number that we expect next.
-    if (in.sequence == expected) take_number(in.sequence);
+    // Before the answer, which includes the next expected number.
+    if (in.sequence == expected) consume_number(in.sequence);
     if (acceptor) send_logon(in.now, resets);
     if (closing_) return;
     state_ = State::active;
@@ -194,30 +214,25 @@ void Session::on_first_logon(const Inbound& in) {
     if (in.sequence > expected) {
         highest_seen_ = in.sequence;
         if (config_.send_next_expected) {
-            // With 789 the peer knows from our Logon what is missing before its own Logon, which it does not fill.
+            // With NextExpectedMsgSeqNum the peer knows from our Logon what is missing before its own Logon, and does
+            // not fill that.
             early_logon_ = in.sequence;
             requested_to_ = in.sequence - 1;
             progress_ns_ = in.now.monotonic_ns;
         } else {
-            request_missing(in.sequence, in.now);
+            request_missing(in.now);
         }
     }
 }
 
-/// A Logon while logged on: only one that resets both numbers is valid.
+/// Handles a Logon while logged on: only one that resets both numbers is valid.
 void Session::on_logon_again(const Inbound& in) {
     if (!in.message.boolean(tag::kResetSeqNumFlag).value_or(false)) {
-        if (in.sequence == store_->next_target()) take_number(in.sequence);
+        if (in.sequence == store_->next_target()) consume_number(in.sequence);
         send_full_reject(in, RejectReason::other, "35");
         return;
     }
     auto fault = fault_of_logon(in);
-    // The initiator chooses the interval.
-    if (!fault && config_.role == Role::initiator &&
-        in.message.integer(tag::kHeartBtInt).value_or(-1) * 1'000'000'000 != heartbeat_ns_) {
-        fault = {.rejection = {RejectReason::value_incorrect, "108"},
-                 .text = ReasonText{}.add("HeartBtInt is not that of our Logon")};
-    }
     if (!fault) fault = fault_of_next_expected(in.message, 1);
     if (!fault && !handler_->may_log_on(in.message)) {
         fault = {.rejection = {RejectReason::other, "35"}, .text = ReasonText{}.add("not authorized")};
@@ -226,7 +241,7 @@ void Session::on_logon_again(const Inbound& in) {
         reset_by_logon(in);
         return;
     }
-    if (in.sequence == store_->next_target()) take_number(in.sequence);
+    if (in.sequence == store_->next_target()) consume_number(in.sequence);
     send_full_reject(in, fault->rejection.reason, fault->rejection.tag_text, fault->words());
     send_reply_logout(fault->words(), in.now);
     ending_ = Disconnect::logon_refused;
@@ -238,9 +253,7 @@ void Session::reset_by_logon(const Inbound& in) {
     store_->reset(in.now.utc_ns);
     forget_ahead();
     store_->set_next_target(2);
-    if (config_.role == Role::acceptor) {
-        heartbeat_ns_ = in.message.integer(tag::kHeartBtInt).value_or(0) * 1'000'000'000;
-    }
+    adopt_interval(in.message);
     send_logon(in.now, true);
 }
 

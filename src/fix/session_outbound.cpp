@@ -11,15 +11,15 @@
 namespace millpond::fix {
 namespace {
 
-// FIX 4.2 knows SessionRejectReason up to 11.
+// FIX 4.2 defines SessionRejectReason up to 11.
 constexpr auto kNewestReasonOf42 = RejectReason::invalid_msg_type;
-// FIX 4.0 and 4.1 have no reason code for it, so its text is not the name of a code.
+// FIX 4.0 and 4.1 have no code for this reason, so its text is not the name of a code.
 constexpr std::string_view kUnsupportedBefore42 = "Unsupported message type";
-// Numbers of messages that are not resent cost little each, and there may be millions.
-constexpr std::size_t kNumbersLookedAtOnce = 16'384;
-// Gaps in the store; after each, its slots are searched.
+// Numbers to skip before returning to the caller: skipping one costs little, but there may be millions.
+constexpr std::size_t kMaxNumbersAtOnce = 16'384;
+// Gaps in the store to skip before returning to the caller: each one costs a search of the store's slots.
 constexpr std::size_t kGapsAtOnce = 4;
-constexpr std::size_t kEchoedPart = 16;  // part of max_message_bytes that each value repeated in a Reject may take
+constexpr std::size_t kEchoedPart = 16;  // a value repeated in a Reject may use this part of max_message_bytes
 constexpr Tag kNoMsgTypes = 384;
 constexpr std::string_view kNumbersUsedUp = "outbound sequence numbers used up: reset the session";
 
@@ -36,7 +36,7 @@ void add_logon_types(Writer& writer, const std::vector<LogonMessageType>& types)
     }
 }
 
-/// While it exists the session sends nothing: the handler is in a call that reads bytes that a message would overwrite.
+/// Scope in which the session sends nothing: the handler reads bytes that a message would overwrite.
 class Closing {
 public:
     explicit Closing(bool& closing) noexcept : closing_(&closing), before_(std::exchange(closing, true)) {}
@@ -51,8 +51,16 @@ private:
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
-/// Not the first byte of a UTF-8 character.
+/// Whether the byte continues a UTF-8 character.
 bool is_inside_character(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+/// Value of the field with this tag, given as text (a part of the message) or number.
+std::string_view value_of(const Message& message, std::string_view tag_text) noexcept {
+    for (const auto& field : message.fields()) {
+        if (!tag_text.empty() && message.tag_text(field).data() == tag_text.data()) return message.value(field);
+    }
+    return message.text(static_cast<Tag>(parse_unsigned(tag_text).value_or(tag::kInvalid))).value_or("");
+}
 
 std::string_view text(Verdict verdict) noexcept {
     switch (verdict) {
@@ -66,6 +74,18 @@ std::string_view text(Verdict verdict) noexcept {
         case Verdict::not_authorized: return "Not authorized";
     }
     return "";
+}
+
+/// Parses a stored message. Returns nullopt unless `bytes` is one message with this BeginString and number, and valid
+/// BodyLength and CheckSum.
+std::optional<Message> stored_message(std::string_view bytes, std::string_view begin, std::uint64_t sequence,
+                                      Parser& parser, std::span<Field> spill) {
+    const auto frame = next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
+    if (!frame || frame->bytes.size() != bytes.size()) return std::nullopt;
+    const auto message = parser.parse(*frame, spill);
+    const bool is_right =
+        message && message->begin_string() == begin && message->unsigned_integer(tag::kMsgSeqNum) == sequence;
+    return is_right ? std::optional{*message} : std::nullopt;
 }
 
 }  // namespace
@@ -92,7 +112,7 @@ void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
     if (config_.version == Version::fixt11) add_unless_empty(writer, tag::kApplVerId, routing.appl_ver_id);
 }
 
-/// The message's own fields, and the session's fields that it does not have.
+/// Adds the message's routing fields, and the session's fields that it does not have.
 void Session::add_routing(Writer& writer, const Routing& routing) const {
     const auto add = [&](Tag tag, std::string_view value) {
         if (config_.version < AdminDraft::since(tag)) return;
@@ -133,9 +153,9 @@ Session::Written Session::send_draft(std::optional<std::string_view> message, co
         refuse_logon({.reason = *refusal});
         return Written::refused;
     }
-    const auto room = store_->claim(config_.max_message_bytes);
-    if (room.empty()) return Written::no_room;
-    const auto bytes = draft.encode(room, begin_string(config_.version));
+    const auto claimed = store_->claim(config_.max_message_bytes);
+    if (claimed.empty()) return Written::store_full;
+    const auto bytes = draft.encode(claimed, begin_string(config_.version));
     if (!bytes) {
         store_->abandon();
         return Written::not_encoded;
@@ -176,53 +196,64 @@ void Session::send_logout(std::string_view reason, core::Moment now) {
     logout_sent_ = true;
     logout_ns_ = now.monotonic_ns;
     if (state_ == State::active) state_ = State::awaiting_logout;
-    // The Logout is sent whatever the reason contains.
-    std::array<char, kMostReasonBytes> text;
+    // The Logout must be sent whatever the reason contains.
+    std::array<char, kMaxReasonBytes> text;
     auto bytes = std::min({reason.size(), text.size(), config_.max_message_bytes / 4});
     while (bytes != 0 && bytes < reason.size() && is_inside_character(reason[bytes])) --bytes;
     std::ranges::transform(reason.substr(0, bytes), text.begin(), [](char c) { return is_control(c) ? '?' : c; });
     write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, {text.data(), bytes}); });
 }
 
-/// A Logout after a Reject, or in answer to a Logout.
+/// Sends a Logout after a Reject, or in answer to a Logout.
 void Session::send_reply_logout(std::string_view text, core::Moment now) {
     send_logout(config_.quickfix_replies ? std::string_view{} : text, now);
 }
 
 void Session::send_full_reject(const Inbound& in, RejectReason reason, std::string_view tag_text,
                                std::string_view text) {
-    send_reject(in, Rejection{reason, config_.quickfix_replies ? std::string_view{} : tag_text}, text);
+    send_reject(in, Rejection{reason, tag_text}, text, !config_.quickfix_replies);
 }
 
-void Session::send_reject(const Inbound& in, const Rejection& rejection, std::string_view text) {
+void Session::send_reject(const Inbound& in, const Rejection& rejection, std::string_view text, bool names_tag) {
     counters_.rejected.add();
     const auto words = text.empty() ? fix::text(rejection.reason) : text;
+    const auto tag_text = names_tag ? rejection.tag_text : std::string_view{};
     const bool has_reference = config_.version >= Version::fix42;
     write_admin(
         "3", in.now,
         [&](Writer& writer) {
             writer.add<tag::kRefSeqNum>(in.sequence);
-            if (has_reference || rejection.tag_text.empty()) {
+            if (has_reference || tag_text.empty()) {
                 writer.add<tag::kText>(words);
             } else {
-                // Before FIX 4.2 the text is the only place to name the field.
+                // Before FIX 4.2 only the text can name the field.
                 ReasonText named;
-                named.add(words).add(" (").add(rejection.tag_text).add(")");
+                named.add(words).add(" (").add(tag_text).add(")");
                 writer.add<tag::kText>(named.text());
             }
             if (!has_reference) return;
-            add_unless_empty(writer, tag::kRefTagId, echoed(rejection.tag_text));
+            add_unless_empty(writer, tag::kRefTagId, echoed(tag_text));
             add_unless_empty(writer, tag::kRefMsgType, echoed(in.message.msg_type()));
             if (config_.version > Version::fix42 || rejection.reason <= kNewestReasonOf42) {
                 writer.add<tag::kSessionRejectReason>(static_cast<unsigned>(rejection.reason));
             }
         },
         way_back(in.message));
+    if (state_ == State::awaiting_logon) return;  // on_logon_refused follows
+    const bool is_missing = rejection.reason == RejectReason::required_tag_missing;
+    handler_->on_rejected({.reason = fix::text(rejection.reason),
+                           .detail = text,
+                           .sequence = in.sequence,
+                           .msg_type = in.message.msg_type(),
+                           .tag_text = rejection.tag_text,
+                           .value = is_missing ? std::string_view{} : value_of(in.message, rejection.tag_text),
+                           .in_logon = in.message.msg_type() == "A",
+                           .bytes = in.message.bytes().size()});
 }
 
 void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     counters_.rejected.add();
-    const bool known = config_.version >= Version::fix42;  // BusinessMessageReject came with it
+    const bool known = config_.version >= Version::fix42;  // the version has BusinessMessageReject
     const auto fill = [&](Writer& writer) {
         const bool unsupported = verdict == Verdict::unsupported_message_type;
         writer.add<tag::kRefSeqNum>(in.sequence);
@@ -236,9 +267,14 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     };
     const auto routing = way_back(in.message);
     fail_admin(known ? write_message("j", in.now, fill, routing) : write_draft("3", in.now, fill, routing), in.now);
+    handler_->on_rejected({.kind = RejectedMessage::Kind::business,
+                           .reason = text(verdict),
+                           .sequence = in.sequence,
+                           .msg_type = in.message.msg_type(),
+                           .bytes = in.message.bytes().size()});
 }
 
-/// A value of the peer that a reply repeats; empty if it is so long that the reply might not be encoded.
+/// A value of the peer that a reply repeats; empty if it is too long for the reply.
 std::string_view Session::echoed(std::string_view value) const noexcept {
     return value.size() <= config_.max_message_bytes / kEchoedPart ? value : std::string_view{};
 }
@@ -257,7 +293,7 @@ void Session::fail_admin(Written why, core::Moment now) {
     switch (why) {
         case Written::yes:
         case Written::refused: return;
-        case Written::no_room: disconnect(Disconnect::send_refused); return;
+        case Written::store_full: disconnect(Disconnect::send_refused); return;
         case Written::no_number: end_numbers(now); return;
         case Written::not_encoded: break;
     }
@@ -265,7 +301,7 @@ void Session::fail_admin(Written why, core::Moment now) {
     disconnect(Disconnect::not_encoded);
 }
 
-/// The last number is kept for the Logout that reports it.
+/// Ends the session at the last number, which is reserved for the Logout that reports it.
 void Session::end_numbers(core::Moment now) {
     if (closing_) return;
     const bool before_logon = state_ == State::awaiting_logon;
@@ -276,7 +312,8 @@ void Session::end_numbers(core::Moment now) {
     if (!can_say || before_logon) disconnect(Disconnect::numbers_used_up);
 }
 
-/// A request that begins after the part already answered extends the answer; any other replaces it.
+/// Starts or extends a resend: a request that begins after the part already answered extends the answer; any other
+/// replaces it.
 void Session::begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now) {
     if (!resend_.empty() && first > resend_.next) {
         resend_.last = std::max(resend_.last, last);
@@ -307,20 +344,28 @@ void Session::continue_resend(core::Moment now) {
     if (resend_.empty() || closing_ || ending_) return;
     std::size_t sent = 0;
     std::size_t gaps = 0;
-    for (std::size_t looked_at = 0; !resend_.empty(); ++looked_at) {
-        if (sent == config_.resend_burst || looked_at == kNumbersLookedAtOnce || handler_->congested()) return;
+    for (std::size_t checked = 0; !resend_.empty(); ++checked) {
+        if (sent == config_.resend_burst || checked == kMaxNumbersAtOnce || handler_->congested()) return;
         const auto sequence = resend_.next;
+        const auto damaged = store_->counters().damaged.read();
         const auto stored = store_->retrieve(sequence);
+        resend_.all.damaged += store_->counters().damaged.read() - damaged;
         if (!stored) {
             if (gaps++ == kGapsAtOnce) return;
             resend_.next = std::min(store_->next_kept(sequence + 1), resend_.last + 1);
             resend_.lost += resend_.next - sequence - store_->skipped(sequence, resend_.next);
             continue;
         }
-        const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
-        const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
-        const bool is_sent = message && !is_session_message(message->msg_type()) && is_worth_resending(*message);
-        ++resend_.next;  // not before: if the handler throws, it is asked about the message again
+        const auto message = stored_message(*stored, begin_string(config_.version), sequence, stored_parser_, spill_);
+        if (!message) {
+            store_->count_damaged();
+            ++resend_.all.damaged;
+            ++resend_.lost;
+            ++resend_.next;
+            continue;
+        }
+        const bool is_sent = !is_session_message(message->msg_type()) && is_worth_resending(*message);
+        ++resend_.next;  // not earlier: if the handler throws, it is asked about the message again
         if (!is_sent) continue;
         if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, now);
         resend_.gap = sequence;
@@ -334,7 +379,7 @@ void Session::continue_resend(core::Moment now) {
 }
 
 void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now) {
-    Writer writer{draft_room(), begin_string(config_.version)};
+    Writer writer{draft_buffer(), begin_string(config_.version)};
     writer.add<tag::kMsgType>('4').add<tag::kMsgSeqNum>(from).add<tag::kPossDupFlag>(true);
     writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
     writer.add_timestamp(tag::kSendingTime, now.utc_ns, precision_);
@@ -358,7 +403,7 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     ++resend_.all.gap_fills;
 }
 
-/// The stored bytes with PossDupFlag, a new SendingTime and OrigSendingTime; the rest is unchanged.
+/// Resends the stored message with PossDupFlag, a new SendingTime and OrigSendingTime.
 bool Session::resend_message(const Message& message, core::Moment now) {
     Writer writer{scratch_, begin_string(config_.version)};
     const auto original_time = message.text(tag::kSendingTime).value_or("");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <stdexcept>
-#include <variant>
+#include <utility>
 
 #include <millpond/fix/file_store.hpp>
 #include <millpond/fix/frame.hpp>
@@ -12,15 +12,15 @@
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kMostFaults = 100;
-constexpr std::size_t kLeastFieldBytes = 3;
+constexpr std::size_t kMaxFaults = 100;
+constexpr std::size_t kMinFieldBytes = 3;
 
-/// The error in a stored message; empty if there is none.
+/// Checks a stored message; returns an empty string if it is valid.
 std::string fault_of(std::string_view bytes, std::uint64_t sequence, Parser& parser, std::vector<Field>& spill) {
     const auto frame = next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
     if (!frame) return std::string{name(frame.error().error)};
     if (frame->bytes.size() != bytes.size()) return "more than one message";
-    spill.resize(bytes.size() / kLeastFieldBytes + 1);
+    spill.resize(bytes.size() / kMinFieldBytes + 1);
     const auto message = parser.parse(*frame, spill);
     if (!message) return std::string{name(message.error())};
     const auto number = message->unsigned_integer(tag::kMsgSeqNum);
@@ -32,22 +32,17 @@ std::string fault_of(std::string_view bytes, std::uint64_t sequence, Parser& par
 
 void StoreReader::add(const std::filesystem::path& file) {
     regions_.push_back(memory::Region::open_file(file));
-    auto& one = segments_.emplace_back();
-    one.file = file;
-    if (const auto segment = StoreSegment::open(regions_.back().bytes())) {
-        one.layout = kStoreVersion;
-        one.generation = segment->header->generation.load(std::memory_order_acquire);
-        one.data_bytes = segment->data.size();
-        mapped_.emplace_back(*segment);
-    } else if (const auto old = Layout2Segment::open(regions_.back().bytes())) {
-        one.layout = Layout2Segment::kVersion;
-        one.generation = old->generation();
-        one.data_bytes = old->data_bytes();
-        one.extent = old->extent();
-        mapped_.emplace_back(*old);
-    } else {
-        throw std::invalid_argument(file.string() + " is not a message store that this build can read");
+    const auto segment = StoreSegment::open(regions_.back().bytes());
+    if (!segment) {
+        const auto why = StoreSegment::other_layout(regions_.back().bytes(), file.string());
+        throw std::invalid_argument(why.empty() ? file.string() + " is not a message store that this build can read"
+                                                : why);
     }
+    mapped_.push_back(*segment);
+    segments_.push_back({.file = file,
+                         .generation = segment->header->generation.load(std::memory_order_acquire),
+                         .data_bytes = segment->data.size(),
+                         .extent = {}});
 }
 
 StoreReader::StoreReader(const std::filesystem::path& path) {
@@ -57,7 +52,7 @@ StoreReader::StoreReader(const std::filesystem::path& path) {
         try {
             add(FileStore::segment_path(path, number));
         } catch (const memory::RegionError&) {
-            // Its owner has just removed it, or is about to create it.
+            // The owner has just removed the file, or is about to create it.
             if (!owned()) throw;
         }
     }
@@ -65,51 +60,47 @@ StoreReader::StoreReader(const std::filesystem::path& path) {
     current_ = static_cast<std::size_t>(newest - segments_.begin());
     auto known = newest->generation;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-        const auto* segment = std::get_if<StoreSegment>(&mapped_[i]);
-        if (segment == nullptr) continue;
-        const auto& header = *segment->header;
+        const auto& header = *mapped_[i].header;
         const auto file = FileStore::segment_path(path, header.newest_number);
-        // An owner may have made it meanwhile.
+        // The owner may have created the file meanwhile.
         if (header.newest_generation > known && !std::filesystem::exists(file)) {
             known = header.newest_generation;
             missing_file_ = file;
         }
         if (segments_[i].generation == 0) continue;
-        segments_[i].extent = i == current_ ? segment->extent() : segment->sealed_extent();
+        segments_[i].extent = i == current_ ? mapped_[i].extent() : mapped_[i].sealed_extent();
     }
-    if (const auto* segment = std::get_if<StoreSegment>(&mapped_[current_])) {
-        creation_utc_ns_ = segment->header->creation_utc_ns;
-        next_sender_ = segment->header->next_sender.load(std::memory_order_relaxed);
-        next_target_ = segment->header->next_target.load(std::memory_order_relaxed);
-    } else {
-        const auto& old = std::get<Layout2Segment>(mapped_[current_]);
-        creation_utc_ns_ = old.creation_utc_ns();
-        next_sender_ = old.next_sender();
-        next_target_ = old.next_target();
-    }
-    for (const auto& segment : segments_) next_sender_ = std::max(next_sender_, segment.extent.next);
+    const auto& header = *mapped_[current_].header;
+    const auto& own = segments_[current_].extent;
+    creation_utc_ns_ = header.creation_utc_ns;
+    next_sender_ = std::max(header.next_sender.load(std::memory_order_relaxed), own.next);
+    next_target_ = header.next_target.load(std::memory_order_relaxed);
     oldest_ = next_sender_;
     for (const auto& segment : segments_) {
         if (segment.extent.messages != 0) oldest_ = std::min(oldest_, segment.extent.first);
     }
 }
 
-StoreIdentity StoreReader::identity() const {
-    const auto* segment = std::get_if<StoreSegment>(&mapped_[current_]);
-    return segment == nullptr ? StoreIdentity{} : FileStore::identity_of(*segment->header);
-}
+StoreIdentity StoreReader::identity() const { return FileStore::identity_of(*mapped_[current_].header); }
 
 std::optional<std::string_view> StoreReader::retrieve(std::uint64_t sequence) const noexcept {
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
-        const auto& extent = segments_[i].extent;
-        if (extent.messages == 0 || sequence < extent.first || sequence >= extent.next) continue;
-        const auto* segment = std::get_if<StoreSegment>(&mapped_[i]);
-        if (segment != nullptr && !segment->is_whole(sequence & segment->slot_mask)) continue;
-        const auto message =
-            segment != nullptr ? segment->retrieve(sequence) : std::get<Layout2Segment>(mapped_[i]).retrieve(sequence);
-        if (message) return message;
+        if (!may_hold(i, sequence)) continue;
+        if (const auto message = mapped_[i].retrieve(sequence)) return message;
     }
     return std::nullopt;
+}
+
+bool StoreReader::may_hold(std::size_t segment, std::uint64_t sequence) const noexcept {
+    const auto& extent = segments_[segment].extent;
+    return extent.messages != 0 && sequence >= extent.first && sequence < extent.next;
+}
+
+bool StoreReader::is_damaged(std::uint64_t sequence) const noexcept {
+    for (std::size_t i = 0; i < mapped_.size(); ++i) {
+        if (may_hold(i, sequence) && mapped_[i].is_damaged(sequence)) return true;
+    }
+    return false;
 }
 
 std::uint64_t StoreReader::next_kept(std::uint64_t sequence) const noexcept {
@@ -117,8 +108,7 @@ std::uint64_t StoreReader::next_kept(std::uint64_t sequence) const noexcept {
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
         const auto& extent = segments_[i].extent;
         if (extent.messages == 0 || sequence >= extent.next || extent.first >= lowest) continue;
-        const auto from = std::max(sequence, extent.first);
-        const auto kept = std::visit([&](const auto& segment) { return segment.next_kept(from); }, mapped_[i]);
+        const auto kept = mapped_[i].next_kept(std::max(sequence, extent.first));
         if (kept < extent.next) lowest = std::min(lowest, kept);
     }
     return lowest;
@@ -128,23 +118,27 @@ StoreReader::Verification StoreReader::verify() const {
     Parser parser;
     std::vector<Field> spill;
     Verification found;
-    const auto* segment = std::get_if<StoreSegment>(&mapped_[current_]);
-    for (auto sequence = oldest_; sequence < next_sender_; ++sequence) {
-        const auto message = retrieve(sequence);
-        if (!message) {
-            const auto next = next_kept(sequence + 1);
-            found.missing += next - sequence;
-            if (segment != nullptr) found.skipped += segment->skipped(sequence, next);
-            sequence = next - 1;
-            continue;
-        }
-        auto fault = fault_of(*message, sequence, parser, spill);
-        if (fault.empty()) {
-            ++found.messages;
-            continue;
-        }
+    const auto note = [&](std::uint64_t sequence, std::string fault) {
         ++found.faulty;
-        if (found.faults.size() < kMostFaults) found.faults.push_back({sequence, std::move(fault)});
+        if (found.faults.size() < kMaxFaults) found.faults.push_back({sequence, std::move(fault)});
+    };
+    for (auto sequence = oldest_; sequence < next_sender_; ++sequence) {
+        if (const auto message = retrieve(sequence)) {
+            auto fault = fault_of(*message, sequence, parser, spill);
+            fault.empty() ? void(++found.messages) : note(sequence, std::move(fault));
+        } else if (is_damaged(sequence)) {
+            note(sequence, "the record is damaged: its CRC is wrong");
+        } else {
+            // Numbers after a damaged message may be of damaged messages too.
+            auto next = sequence + 1;
+            const auto kept = next_kept(next);
+            const auto last = std::min(kept, next + mapped_[current_].slot_mask);
+            while (next < last && !is_damaged(next)) ++next;
+            if (next == last) next = kept;
+            found.missing += next - sequence;
+            found.skipped += mapped_[current_].skipped(sequence, next);
+            sequence = next - 1;
+        }
     }
     return found;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -12,7 +13,8 @@
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kBytesOfASlot = 80;  // of the record of the shortest message there is
+constexpr std::uint64_t kMaxEnd = std::uint64_t{1} << 62U;  // sums of positions and sizes fit
+constexpr std::size_t kBytesOfASlot = 80;                   // record of the shortest possible message
 
 std::size_t slots_of(std::size_t data_bytes) noexcept { return std::bit_ceil(data_bytes / kBytesOfASlot); }
 
@@ -35,9 +37,9 @@ std::size_t StoreSegment::memory_bytes(std::size_t data_bytes) noexcept {
 }
 
 std::size_t StoreSegment::checked_bytes(std::size_t data_bytes) {
-    if (data_bytes < kLeastBytes) {
+    if (data_bytes < kMinBytes) {
         throw std::invalid_argument("a message store of " + std::to_string(data_bytes) + " bytes; the least is " +
-                                    std::to_string(kLeastBytes));
+                                    std::to_string(kMinBytes));
     }
     return data_bytes / kAlignment * kAlignment;
 }
@@ -50,7 +52,7 @@ StoreSegment StoreSegment::create(std::span<std::byte> memory, std::size_t data_
     header->slots = slots_of(data_bytes);
     header->data_bytes = data_bytes;
     header->creation_utc_ns = creation_utc_ns;
-    // Position 0 means no message, so the first lap is the second.
+    // Position 0 means no message, so the positions start with the second lap.
     header->claimed_end.store(data_bytes + sizeof(StoreRecord), std::memory_order_relaxed);
     std::uninitialized_value_construct_n(
         reinterpret_cast<std::atomic<std::uint64_t>*>(memory.data() + kStoreHeaderBytes), header->slots);
@@ -63,26 +65,57 @@ std::optional<StoreSegment> StoreSegment::open(std::span<std::byte> memory) noex
     auto* header = std::launder(reinterpret_cast<StoreHeader*>(memory.data()));
     const auto magic = std::atomic_ref{header->magic}.load(std::memory_order_acquire);  // sync "segment made": create
     if (magic != kStoreMagic || header->version != kStoreVersion || header->header_bytes != kStoreHeaderBytes ||
-        header->data_bytes < kLeastBytes || header->data_bytes > memory.size() ||
-        header->data_bytes % kAlignment != 0 || header->slots != slots_of(header->data_bytes) ||
-        memory_bytes(header->data_bytes) > memory.size() || header->identity_bytes > sizeof header->identity) {
+        header->data_bytes < kMinBytes || header->data_bytes > memory.size() || header->data_bytes % kAlignment != 0 ||
+        header->slots != slots_of(header->data_bytes) || memory_bytes(header->data_bytes) > memory.size() ||
+        header->identity_bytes > sizeof header->identity || header->claimed_end <= header->data_bytes ||
+        header->claimed_end > kMaxEnd) {
         return std::nullopt;
     }
     return placed(memory, header);
 }
 
+std::string StoreSegment::other_layout(std::span<const std::byte> memory, const std::string& file) {
+    std::uint64_t magic = 0;
+    std::uint32_t version = 0;
+    if (memory.size() < sizeof magic + sizeof version) return {};
+    std::memcpy(&magic, memory.data(), sizeof magic);
+    std::memcpy(&version, memory.data() + sizeof magic, sizeof version);
+    if (magic != kStoreMagic || version == kStoreVersion) return {};
+    return file + " is a message store of layout version " + std::to_string(version) + "; this build reads " +
+           std::to_string(kStoreVersion) +
+           ": note both numbers (millpond fix store, of the release that wrote it), remove all files of the store, and "
+           "set the numbers again (millpond fix sessions set-seq) before the session logs on";
+}
+
+/// Whether the record at this position, a multiple of 16, is unchanged since its commit.
+bool StoreSegment::is_sound(std::uint64_t position) const noexcept {
+    const auto& record = record_at(position);
+    const auto sequence = record.sequence.load(std::memory_order_acquire);  // sync "message stored": commit
+    if (sequence == 0 || sequence == kStoreVoid || !fits(position)) return false;
+    const auto message = message_of(record);
+    std::uint32_t crc = 0;
+    std::memcpy(&crc, message.data() + message.size(), sizeof crc);
+    return crc == crc_of(sequence, position, record.offset, message);
+}
+
+std::optional<std::string_view> StoreSegment::retrieve(std::uint64_t sequence) const noexcept {
+    const auto* record = find(sequence);
+    if (record == nullptr || !is_sound(entry(sequence).load(std::memory_order_relaxed))) return std::nullopt;
+    return message_of(*record);
+}
+
+bool StoreSegment::is_damaged(std::uint64_t sequence) const noexcept {
+    const auto position = entry(sequence).load(std::memory_order_relaxed);
+    if (sequence == 0 || !is_kept(position)) return false;
+    return record_at(position).sequence.load(std::memory_order_relaxed) != kStoreVoid && !is_sound(position);
+}
+
 bool StoreSegment::is_whole(std::uint64_t slot) const noexcept {
     const auto position = index[slot].load(std::memory_order_relaxed);
-    const auto claimed_end = header->claimed_end.load(std::memory_order_relaxed);
-    if (position == 0 || position % sizeof(StoreRecord) != 0 || position >= claimed_end ||
-        claimed_end - position > data.size()) {
-        return false;
-    }
-    const auto& record = record_at(position);
-    const auto sequence = record.sequence.load(std::memory_order_acquire);  // sync "message kept": commit
-    const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
-    return sequence != 0 && sequence != kStoreVoid && (sequence & slot_mask) == slot &&
-           position % data.size() + bytes <= data.size() && position + bytes <= claimed_end;
+    if (!is_kept(position)) return false;
+    const auto sequence =
+        record_at(position).sequence.load(std::memory_order_acquire);  // sync "message stored": commit
+    return sequence != 0 && sequence != kStoreVoid && (sequence & slot_mask) == slot && fits(position);
 }
 
 std::uint64_t StoreSegment::next_kept(std::uint64_t sequence) const noexcept {
@@ -100,8 +133,8 @@ std::uint64_t StoreSegment::next_kept(std::uint64_t sequence) const noexcept {
 StoreSegment::Extent StoreSegment::extent() const noexcept {
     Extent all;
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
-        if (!is_whole(slot)) continue;
         const auto position = index[slot].load(std::memory_order_relaxed);
+        if (!is_whole(slot) || !is_sound(position)) continue;
         const auto& record = record_at(position);
         const auto sequence = record.sequence.load(std::memory_order_relaxed);
         if (all.messages == 0 || sequence < all.first) {
@@ -109,10 +142,33 @@ StoreSegment::Extent StoreSegment::extent() const noexcept {
             all.begin = position;
         }
         all.next = std::max(all.next, sequence + 1);
-        all.end = std::max(all.end, position + record_bytes(std::uint64_t{record.offset} + record.length));
+        all.end = std::max(all.end, position + record_bytes(record));
         ++all.messages;
     }
+    count_unreadable(all);
     return all;
+}
+
+/// Counts unreadable records after the last sound one in the index: their numbers were used and must not be used again.
+/// A record without a commit word is only left by a process that died while writing it.
+void StoreSegment::count_unreadable(Extent& all) const noexcept {
+    const auto end = std::max(all.end, lap_end() - data.size());
+    const auto first = std::max(all.next, header->next_sender.load(std::memory_order_relaxed));
+    auto next = first;
+    std::uint64_t found = 0;
+    bool has_word = false;
+    for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
+        const auto position = index[slot].load(std::memory_order_relaxed);
+        if (position < end || !is_kept(position)) continue;
+        const auto sequence = record_at(position).sequence.load(std::memory_order_relaxed);
+        if (sequence == kStoreVoid) continue;
+        ++found;
+        has_word = has_word || sequence != 0;
+        next = std::max(next, first + ((slot - first) & slot_mask) + 1);
+    }
+    if (found == 0 || (found == 1 && !has_word)) return;
+    all.damaged += found;
+    all.next = next;
 }
 
 StoreSegment::Extent StoreSegment::sealed_extent() const noexcept {
@@ -121,7 +177,8 @@ StoreSegment::Extent StoreSegment::sealed_extent() const noexcept {
                .messages = header->sealed_messages.load(std::memory_order_relaxed),
                .begin = lap_end() - data.size(),
                .end = header->sealed_end.load(std::memory_order_relaxed)};
-    return all.messages == 0 || all.first >= all.next ? Extent{} : all;
+    if (all.messages == 0 || all.first >= all.next) return {};
+    return all.end >= all.begin && all.end - all.begin <= data.size() ? all : extent();
 }
 
 void StoreSegment::seal(const Extent& extent) const noexcept {
@@ -133,16 +190,43 @@ void StoreSegment::seal(const Extent& extent) const noexcept {
     header->sealed_messages.store(extent.messages, std::memory_order_release);
 }
 
-/// Calls visit(position, record) for each record of the lap in which the newest claim lies; gives the position behind
-/// them.
+/// The last position in the index; 0 if it is empty.
+std::uint64_t StoreSegment::last_named() const noexcept {
+    std::uint64_t last = 0;
+    for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
+        const auto position = index[slot].load(std::memory_order_relaxed);
+        if (is_kept(position)) last = std::max(last, position);
+    }
+    return last;
+}
+
+/// The first position after this one, and not after `last`, with a sound record that is in the index; 0 if there is
+/// none. Linear in the bytes between.
+std::uint64_t StoreSegment::next_sound(std::uint64_t position, std::uint64_t last) const noexcept {
+    for (auto next = position + sizeof(StoreRecord); next <= last; next += sizeof(StoreRecord)) {
+        const auto sequence = record_at(next).sequence.load(std::memory_order_relaxed);
+        if (entry(sequence).load(std::memory_order_relaxed) == next && is_sound(next)) return next;
+    }
+    return 0;
+}
+
+/// Calls visit(position, record) for each record of the lap of the newest claim, including removed ones, and returns
+/// the position after them. Damaged records are skipped if a sound one follows.
 template <class Visit>
 std::uint64_t StoreSegment::for_each_of_lap(Visit&& visit) const noexcept {
     const auto lap = lap_end() - data.size();
+    const auto last = last_named();
     auto end = lap;
     while (end + sizeof(StoreRecord) <= lap + data.size()) {
         auto& record = record_at(end);
-        const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
-        if (record.sequence.load(std::memory_order_relaxed) == 0 || bytes > lap + data.size() - end) break;
+        const bool is_void = record.sequence.load(std::memory_order_relaxed) == kStoreVoid && fits(end);
+        if (!is_void && !is_sound(end)) {
+            const auto next = next_sound(end, last);
+            if (next == 0) break;
+            end = next;
+            continue;
+        }
+        const auto bytes = record_bytes(record);
         visit(end, record);
         end += bytes;
     }
@@ -150,12 +234,6 @@ std::uint64_t StoreSegment::for_each_of_lap(Visit&& visit) const noexcept {
 }
 
 StoreSegment::Extent StoreSegment::recover() noexcept {
-    const auto lap = lap_end() - data.size();
-    // The index has what is left of the previous lap.
-    for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
-        const bool before = index[slot].load(std::memory_order_relaxed) < lap;
-        if (!before || !is_whole(slot)) index[slot].store(0, std::memory_order_relaxed);
-    }
     const auto end = for_each_of_lap([&](std::uint64_t position, const StoreRecord& record) {
         const auto sequence = record.sequence.load(std::memory_order_relaxed);
         if (sequence != kStoreVoid) entry(sequence).store(position, std::memory_order_relaxed);
@@ -163,6 +241,17 @@ StoreSegment::Extent StoreSegment::recover() noexcept {
     header->claimed_end.store(std::max(header->claimed_end.load(std::memory_order_relaxed), end),
                               std::memory_order_relaxed);
     auto all = extent();
+    auto& next_sender = header->next_sender;
+    next_sender.store(std::max(next_sender.load(std::memory_order_relaxed), all.next), std::memory_order_relaxed);
+    for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
+        const auto position = index[slot].load(std::memory_order_relaxed);
+        if (position == 0) continue;
+        if (position >= end || !is_kept(position)) {
+            index[slot].store(0, std::memory_order_relaxed);
+        } else if (!is_sound(position) && record_at(position).sequence.load(std::memory_order_relaxed) != kStoreVoid) {
+            ++all.damaged;
+        }
+    }
     all.end = end;
     return all;
 }
@@ -193,13 +282,16 @@ std::uint64_t StoreSegment::skipped(std::uint64_t first, std::uint64_t next) con
 
 void StoreSegment::forget_from(std::uint64_t sequence) const noexcept {
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
-        if (!is_whole(slot)) continue;
-        auto& record = record_at(index[slot].load(std::memory_order_relaxed));
-        if (record.sequence.load(std::memory_order_relaxed) < sequence) continue;
-        record.sequence.store(kStoreVoid, std::memory_order_relaxed);
+        const auto position = index[slot].load(std::memory_order_relaxed);
+        if (position == 0) continue;
+        if (is_whole(slot)) {
+            auto& record = record_at(position);
+            if (record.sequence.load(std::memory_order_relaxed) < sequence) continue;
+            record.sequence.store(kStoreVoid, std::memory_order_relaxed);
+        }
         index[slot].store(0, std::memory_order_relaxed);
     }
-    // Also those whose slots newer ones use: `recover` would find them.
+    // Includes records whose slots newer ones use: `recover` would find them.
     for_each_of_lap([&](std::uint64_t, StoreRecord& record) {
         if (record.sequence.load(std::memory_order_relaxed) < sequence) return;
         record.sequence.store(kStoreVoid, std::memory_order_relaxed);

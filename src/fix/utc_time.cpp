@@ -16,7 +16,7 @@ constexpr std::int64_t kDaySeconds = 86'400;
 constexpr std::size_t kDateChars = 8;
 constexpr std::size_t kTimeChars = 8;
 constexpr std::size_t kSecondChars = kDateChars + 1 + kTimeChars;
-constexpr std::size_t kMostFractionDigits = 12;
+constexpr std::size_t kMaxFractionDigits = 12;
 
 constexpr std::array<char, 200> kPairs = [] {
     std::array<char, 200> pairs{};
@@ -29,7 +29,7 @@ constexpr std::array<char, 200> kPairs = [] {
 
 void write_pair(char* out, unsigned value) noexcept { std::memcpy(out, &kPairs[std::size_t{value} * 2], 2); }
 
-/// "20240102-03:04:05" of a second since 1970.
+/// Text of a second since 1970: "20240102-03:04:05".
 struct SecondText {
     std::int64_t second{std::numeric_limits<std::int64_t>::min()};
     std::array<char, kSecondChars> text{};
@@ -59,26 +59,36 @@ struct SecondText {
     }
 };
 
-}  // namespace
-
-std::optional<std::int64_t> parse_utc_date(std::string_view text) noexcept {
+std::optional<std::chrono::year_month_day> read_date(std::string_view text) noexcept {
     if (text.size() != kDateChars) return std::nullopt;
     bool ok = false;
     const auto number = detail::digits_before(text.data() + kDateChars, kDateChars, ok);
-    const auto year = static_cast<int>(number / 10'000);
-    if (!ok || year < 1678 || year > 2261) return std::nullopt;
-    const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{number / 100 % 100},
-                                           std::chrono::day{number % 100}};
-    if (!date.ok()) return std::nullopt;
-    return std::chrono::sys_days{date}.time_since_epoch().count() * kDay;
+    const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(number / 10'000)},
+                                           std::chrono::month{number / 100 % 100}, std::chrono::day{number % 100}};
+    if (!ok || !date.ok()) return std::nullopt;
+    return date;
 }
+
+bool has_form_of_timestamp(std::string_view text) noexcept {
+    return text.size() >= kDateChars + 1 + kTimeChars && text[kDateChars] == '-';
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_utc_date(std::string_view text) noexcept {
+    const auto date = read_date(text);
+    if (!date || date->year() < std::chrono::year{1678} || date->year() > std::chrono::year{2261}) return std::nullopt;
+    return std::chrono::sys_days{*date}.time_since_epoch().count() * kDay;
+}
+
+bool is_utc_date(std::string_view text) noexcept { return read_date(text).has_value(); }
 
 std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
     if (text.size() < kTimeChars) return std::nullopt;
     const auto values = detail::load_word(text.data()) ^ detail::word_of("00:00:00");
     constexpr auto kColons = 0x0000FF0000FF0000ULL;
     if (!detail::are_digits(values) || (values & kColons) != 0) return std::nullopt;
-    const auto pairs = values * 10 + (values >> 8);  // in the byte of the first digit of each
+    const auto pairs = values * 10 + (values >> 8);  // in the byte of each pair's first digit
     const auto hour = static_cast<std::int64_t>(pairs & 0xFF);
     const auto minute = static_cast<std::int64_t>(pairs >> 24 & 0xFF);
     const auto second = static_cast<std::int64_t>(pairs >> 48 & 0xFF);
@@ -86,7 +96,7 @@ std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
     std::int64_t nanos = 0;
     if (text.size() > kTimeChars) {
         const auto fraction = text.substr(kTimeChars + 1);
-        if (text[kTimeChars] != '.' || fraction.empty() || fraction.size() > kMostFractionDigits) return std::nullopt;
+        if (text[kTimeChars] != '.' || fraction.empty() || fraction.size() > kMaxFractionDigits) return std::nullopt;
         auto unit = kSecond / 10;
         for (const char c : fraction) {
             if (c < '0' || c > '9') return std::nullopt;
@@ -98,15 +108,20 @@ std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
 }
 
 std::optional<std::int64_t> parse_utc_timestamp(std::string_view text) noexcept {
-    if (text.size() < kDateChars + 1 + kTimeChars || text[kDateChars] != '-') return std::nullopt;
+    if (!has_form_of_timestamp(text)) return std::nullopt;
     const auto date = parse_utc_date(text.substr(0, kDateChars));
     const auto time = parse_utc_time(text.substr(kDateChars + 1));
     if (!date || !time) return std::nullopt;
     return *date + *time;
 }
 
+bool is_utc_timestamp(std::string_view text) noexcept {
+    return has_form_of_timestamp(text) && is_utc_date(text.substr(0, kDateChars)) &&
+           parse_utc_time(text.substr(kDateChars + 1));
+}
+
 std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision precision) noexcept {
-    // Most times are of the second of the one before.
+    // Most times are in the same second as the previous one.
     thread_local SecondText newest;
     auto second = utc_ns / kSecond;
     auto fraction = static_cast<std::int32_t>(utc_ns % kSecond);

@@ -6,12 +6,12 @@
 namespace millpond::fix {
 namespace {
 
-/// Records which members of a set were seen.
+/// Set of members that were seen in a message.
 class Seen {
 public:
     explicit Seen(const FieldSet& set) noexcept : set_(&set) {}
 
-    /// False if it was seen before.
+    /// Returns false if the member was seen before.
     bool add(const FieldSet::Member& member) noexcept {
         const auto index = static_cast<std::size_t>(&member - set_->members().data());
         auto& word = words_[index / 64];
@@ -30,7 +30,7 @@ private:
     std::array<std::uint64_t, FieldSet::kCapacity / 64> words_{};
 };
 
-/// Whether the tag is of the group or of one inside.
+/// Whether the tag is a member of the group or of a nested one.
 bool holds(const FieldSet& group, Tag tag) noexcept {
     if (group.has(tag)) return true;
     for (const auto& member : group.members()) {
@@ -39,7 +39,7 @@ bool holds(const FieldSet& group, Tag tag) noexcept {
     return false;
 }
 
-/// A dictionary lists the versions that were there when it was written.
+/// Whether values outside the dictionary's list are valid: it has only the versions that existed when it was written.
 bool is_application_version(Tag tag) noexcept {
     return tag == tag::kApplVerId || tag == tag::kRefApplVerId || tag == tag::kDefaultApplVerId;
 }
@@ -50,7 +50,7 @@ bool is_application_version(Tag tag) noexcept {
 struct Validator::Walk {
     const Message& message;
     const Dictionary* body_dictionary;
-    const FieldSet* body;  // null: unknown, so not checked
+    const FieldSet* body;  // null: unknown MsgType, not checked
     std::size_t end{message.fields().size()};
     std::size_t at{0};
 
@@ -59,7 +59,7 @@ struct Validator::Walk {
     [[nodiscard]] Rejection rejection(RejectReason reason, const Field& blamed) const noexcept {
         return {reason, message.tag_text(blamed)};
     }
-    /// Number of first fields of `group` in the fields of the group that begin here.
+    /// Number of instances: counts the first field of `group` in the fields of the group that begin here.
     [[nodiscard]] std::uint64_t instances_started(const FieldSet& group) const noexcept {
         std::uint64_t started = 0;
         for (auto i = at; i < message.fields().size() && holds(group, message.fields()[i].tag); ++i) {
@@ -128,9 +128,9 @@ std::optional<Rejection> Validator::check_header(const Message& message) noexcep
     return check_fields(walk);
 }
 
-/// Number of fields in front of the first one that is not of the header.
+/// Number of fields before the first one that is not in the header.
 std::size_t Validator::header_size(const Message& message) const noexcept {
-    const FieldSet* group = nullptr;  // whose fields follow their count
+    const FieldSet* group = nullptr;  // group of the header whose fields follow their count
     std::size_t size = 0;
     for (const auto& field : message.fields()) {
         const auto* member = session_->header().find(field.tag);
@@ -143,7 +143,7 @@ std::size_t Validator::header_size(const Message& message) const noexcept {
 
 std::optional<Rejection> Validator::check_order(const Message& message) const noexcept {
     enum { in_header, in_body, in_trailer } part = in_header;
-    // The fields of a group in the header follow their count; they are members of no other set.
+    // Fields of a group in the header follow their count; they are not members of any other set.
     const FieldSet* header_group = nullptr;
     for (const auto& field : message.fields()) {
         const auto* member = session_->header().find(field.tag);
@@ -189,7 +189,7 @@ std::optional<Rejection> Validator::check_value(const Walk& walk, const Field& f
     }
     if (value.empty()) return std::nullopt;
     if (!well_formed(definition->type, value)) return walk.rejection(RejectReason::incorrect_format, field);
-    if (!definition->allows(value) && !is_application_version(field.tag)) {
+    if (options_.values_are_known && !definition->allows(value) && !is_application_version(field.tag)) {
         return walk.rejection(RejectReason::value_incorrect, field);
     }
     return std::nullopt;
@@ -231,7 +231,7 @@ std::optional<Rejection> Validator::check_fields(Walk& walk) noexcept {
     return std::nullopt;
 }
 
-/// `walk` is at the count field; afterwards it is after the last instance.
+/// Checks a group. `walk` is at the count field; afterwards it is after the last instance.
 std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& enclosing,
                                                 const FieldSet::Member& counter) noexcept {
     const auto& group = *counter.group;
@@ -245,7 +245,7 @@ std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& encl
     while (!walk.done() && group.has(walk.field().tag)) {
         const auto& field = walk.field();
         if (field.tag != group.first()) {
-            // A field that may also follow the group does so.
+            // A field that may also follow the group is assumed to do so.
             if (enclosing.has(field.tag)) break;
             return walk.rejection(RejectReason::group_fields_out_of_order, field);
         }

@@ -42,7 +42,7 @@ char* write_number(char* at, std::uint64_t value) noexcept {
 
 Writer::Writer(std::span<char> memory, std::string_view begin_string) noexcept
     : memory_(memory.data()), begin_string_(begin_string) {
-    // 8=...|9=...| with as many digits as the longest body that fits could need
+    // Space for 8=...|9=...| with as many digits as the longest body that fits could need.
     const auto front = 2 + begin_string.size() + 1 + 2 + decimal_digits(memory.size()) + 1;
     failed_ = memory.size() < front + kTrailerBytes;
     body_ = memory_ + (failed_ ? 0 : front);
@@ -51,7 +51,7 @@ Writer::Writer(std::span<char> memory, std::string_view begin_string) noexcept
 }
 
 Writer& Writer::put_timestamp(const TagText& text, std::int64_t utc_ns, TimePrecision precision) noexcept {
-    if (!has_room(sizeof text.chars + kMaxTimestampChars + 1)) return *this;
+    if (!has_capacity(sizeof text.chars + kMaxTimestampChars + 1)) return *this;
     begin(text);
     at_ += write_utc_timestamp(at_, utc_ns, precision);
     return end();
@@ -65,14 +65,14 @@ Writer& Writer::add_data(Tag length_tag, Tag data_tag, std::string_view data) no
 }
 
 Writer& Writer::add_fields(std::string_view fields) noexcept {
-    if (!has_room(fields.size())) return *this;
+    if (!has_capacity(fields.size())) return *this;
     at_ += fields.copy(at_, fields.size());
     delimiters_ += static_cast<std::size_t>(std::count(fields.begin(), fields.end(), kSoh));
     return *this;
 }
 
 Writer& Writer::put_signed(const TagText& text, std::int64_t value) noexcept {
-    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    if (!has_capacity(sizeof text.chars + kMaxNumberChars)) return *this;
     begin(text);
     auto magnitude = static_cast<std::uint64_t>(value);
     if (value < 0) {
@@ -84,7 +84,7 @@ Writer& Writer::put_signed(const TagText& text, std::int64_t value) noexcept {
 }
 
 Writer& Writer::put_unsigned(const TagText& text, std::uint64_t value) noexcept {
-    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    if (!has_capacity(sizeof text.chars + kMaxNumberChars)) return *this;
     begin(text);
     at_ = write_number(at_, value);
     return end();
@@ -92,7 +92,7 @@ Writer& Writer::put_unsigned(const TagText& text, std::uint64_t value) noexcept 
 
 Writer& Writer::put(const TagText& text, Decimal value) noexcept {
     if (value.decimals > kMaxDecimals) failed_ = true;
-    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    if (!has_capacity(sizeof text.chars + kMaxNumberChars)) return *this;
     begin(text);
     auto magnitude = static_cast<std::uint64_t>(value.mantissa);
     if (value.mantissa < 0) {

@@ -3,27 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <millpond/journal/channel_depth.hpp>
+
 namespace millpond::journal {
-namespace {
-
-/// Largest receive time in a segment; if its header does not have it, of its current records.
-std::int64_t newest_time(SegmentReader& segment) {
-    if (segment.ended()) return segment.tail()->newest_utc_ns;
-    segment.seek(UINT64_MAX);
-    std::int64_t newest = 0;
-    if (const auto place = segment.place(segment.offset() / kIndexBlockBytes)) newest = place->newest_utc_ns;
-    RecordView view;
-    for (;;) {
-        const auto outcome = segment.next(view);
-        if (outcome == ReadOutcome::record) {
-            newest = std::max(newest, receive_time(view).value_or(0));
-        } else if (outcome != ReadOutcome::damaged) {
-            return newest;
-        }
-    }
-}
-
-}  // namespace
 
 JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(folder)) {
     static_cast<void>(list_segments(folder_));  // checks that the folder exists
@@ -31,7 +13,7 @@ JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(f
 
 void JournalReader::pass_over(const SegmentFile& file, const std::exception& error) {
     if (!is_segment_failure(error)) throw;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(file.path))) return;  // retention was faster
+    if (!std::filesystem::exists(std::filesystem::symlink_status(file.path))) return;  // removed by retention meanwhile
     passed_over_ = true;
     note_fault(file, std::string{error.what()} + "; passed over");
 }
@@ -40,8 +22,8 @@ void JournalReader::note_fault(const SegmentFile& file, const std::string& what)
     if (faulty_.insert(file.ordinal).second) faults_.push_back(what);
 }
 
-/// Empty when the segment cannot be read.
-std::optional<SegmentReader> JournalReader::look_into(const SegmentFile& file) {
+/// Opens a segment; nullopt if it cannot be read.
+std::optional<SegmentReader> JournalReader::reader_of(const SegmentFile& file) {
     try {
         return std::optional<SegmentReader>{std::in_place, file.path};
     } catch (const std::exception& error) {
@@ -50,10 +32,10 @@ std::optional<SegmentReader> JournalReader::look_into(const SegmentFile& file) {
     }
 }
 
-/// Empty also when the segment waits to be used.
-std::optional<SegmentReader> JournalReader::look_into_started(const SegmentFile& file) {
+/// Like reader_of; also nullopt if the segment is unused.
+std::optional<SegmentReader> JournalReader::reader_of_started(const SegmentFile& file) {
     if (!SegmentReader::is_started(file.path)) return std::nullopt;
-    return look_into(file);
+    return reader_of(file);
 }
 
 bool JournalReader::try_open(const SegmentFile& file) {
@@ -65,15 +47,17 @@ bool JournalReader::try_open(const SegmentFile& file) {
         return false;
     }
     ordinal_ = file.ordinal;
+    entered_ = false;
     if (!segment_->fault().empty())
         note_fault(file, file.path.string() + ": " + segment_->fault() + "; its records are read");
     if (segment_->identity().epoch != position_.epoch) names_.clear();
     position_.epoch = segment_->identity().epoch;
-    segment_->for_each_name([this](const NameRecord& name) { learn(name); });
+    depths_.clear();
+    segment_->for_each_description([this](const auto& record) { learn(record); });
     return true;
 }
 
-/// By their ordinals. Skips files after `ordinal` that should be started and are not.
+/// Started segments after `ordinal`, in order. Skips files that should be started and are not.
 std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
     std::vector<SegmentFile> started;
     std::vector<SegmentFile> others;
@@ -83,12 +67,12 @@ std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
     }
     const auto newest = std::max(started.empty() ? 0 : started.back().ordinal, newest_started(folder_));
     for (const auto& file : others) {
-        // Segments are started in order, and filled after that: these were started before the second check.
+        // Segments are started in order before they are filled: these were started before the second check.
         if (file.ordinal > newest && !SegmentReader::is_filled(file.path)) continue;
         if (SegmentReader::is_started(file.path)) {
             started.push_back(file);
         } else {
-            static_cast<void>(look_into(file));
+            static_cast<void>(reader_of(file));
         }
     }
     std::ranges::sort(started, {}, &SegmentFile::ordinal);
@@ -119,30 +103,41 @@ std::optional<SegmentFile> JournalReader::next_started() {
     if (next.ordinal == waits_ && std::filesystem::exists(next.path)) return std::nullopt;
     if (std::filesystem::exists(next.path) && next.ordinal > newest_started(folder_) &&
         !SegmentReader::is_filled(next.path)) {
-        waits_ = next.ordinal;  // to be used
+        waits_ = next.ordinal;  // unused yet
         return std::nullopt;
     }
     const auto started = started_behind(ordinal_);
     return started.empty() ? std::nullopt : std::optional{started.front()};
 }
 
-/// True if the open segment has ended although its header does not say so: its writer has continued in another one.
-/// Records appended before that are visible now and must be read first.
+/// Returns true if the open segment has ended although its header does not say so: its writer has continued in another
+/// one. Records appended before that are visible now and must be read first.
 bool JournalReader::find_over() {
     const auto next = next_started();
     if (!next) return false;
-    const auto segment = look_into(*next);
+    const auto segment = reader_of(*next);
     const auto first = segment ? segment->identity().first_record : 0;
     segment_->set_over(first >= segment_->next_record() ? first : 0);
     return true;
 }
 
 void JournalReader::learn(const NameRecord& name) {
-    // Ids are indexes into a board, so valid ones are small; a damaged one must not cost memory.
-    constexpr feed::InstrumentId kMostInstruments = 1U << 24U;
-    if (name.instrument >= kMostInstruments) return;
+    // Ids are indexes into a board, so valid ones are small; a damaged one must not allocate memory.
+    constexpr feed::InstrumentId kMaxInstruments = 1U << 24U;
+    if (name.instrument >= kMaxInstruments) return;
     if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
-    names_[name.instrument] = market::Instrument{name.venue, name.symbol};
+    names_[name.instrument] =
+        market::Instrument{name.venue, name.symbol, std::min(name.decimals, feed::kPriceDecimals)};
+}
+
+void JournalReader::learn(const ChannelRecord& channel) {
+    if (channel.channel >= market::kMaxChannels) return;
+    if (channel.channel >= depths_.size()) depths_.resize(std::size_t{channel.channel} + 1);
+    depths_[channel.channel] = depth_of(channel);
+}
+
+market::ChannelDepth JournalReader::depth(std::uint16_t channel) const noexcept {
+    return channel < depths_.size() ? depths_[channel] : market::ChannelDepth{};
 }
 
 const market::Instrument* JournalReader::instrument(feed::InstrumentId id) const noexcept {
@@ -165,11 +160,14 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
         const auto begin = segment_->next_record();
         if (expected_ == 0) expected_ = begin;
         if (begin > expected_) {
+            const bool is_between = side_ != Side::selected && side_of(*segment_) == side_;
             lost = missing(expected_, begin - 1, passed_over_ ? LostReason::damaged : LostReason::removed);
             expected_ = begin;
             passed_over_ = false;
+            if (is_between) continue;
             return Step::lost;
         }
+        if (!entered_) enter_segment();
         const auto outcome = segment_->next(view);
         switch (outcome) {
             case ReadOutcome::nothing:
@@ -180,7 +178,7 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
                 continue;
             case ReadOutcome::damaged: {
                 const auto damage = segment_->damage();
-                if (damage.last_record < damage.first_record) continue;  // torn off after the last whole record
+                if (damage.last_record < damage.first_record) continue;  // cut off after the last complete record
                 const auto first = std::max(damage.first_record, expected_);
                 if (damage.last_record < first) continue;
                 expected_ = damage.last_record + 1;
@@ -189,40 +187,43 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             }
             case ReadOutcome::record: break;
         }
-        const bool is_sought = view.record >= expected_;  // not before the position that was requested
+        const bool is_sought = view.record >= expected_;  // not before the requested position
         if (is_sought) {
             expected_ = view.record + 1;
             passed_over_ = false;
         }
-        if (view.kind == RecordKind::name) {
-            NameRecord name;
-            if (view.copy_to(name)) learn(name);
+        if (is_description(view.kind)) {
+            if (NameRecord name; view.kind == RecordKind::name && view.copy_to(name)) learn(name);
+            if (ChannelRecord channel; view.kind == RecordKind::channel && view.copy_to(channel)) learn(channel);
             continue;
         }
         if (!is_sought) continue;
+        if (is_skipped(view) || !is_selected(view)) {
+            ++left_out_;
+            return Step::left_out;
+        }
         position_.record = view.record;
         position_.ring = view.ring;
         return Step::record;
     }
 }
 
-/// By bisection, the segments that decide where a place is: the last one before it, the first one that is not, and what
-/// lies between them, which cannot be read, was not started or does not say. is_before: nothing where a segment does
-/// not say.
-template <class Before>
-std::vector<SegmentFile> JournalReader::around(Before is_before) {
+/// Finds, by bisection, the segments that determine where a record is: the last one that begins with it or before it,
+/// the next one, and those between them, which cannot be read or were not started.
+std::vector<SegmentFile> JournalReader::around(std::uint64_t record) {
     const auto files = list_segments(folder_);
-    const auto look = [&](std::size_t index) -> std::optional<bool> {
-        auto segment = look_into_started(files[index]);
-        return segment ? is_before(*segment) : std::nullopt;
+    const auto begins_before = [&](std::size_t index) -> std::optional<bool> {
+        const auto segment = reader_of_started(files[index]);
+        if (!segment) return std::nullopt;
+        return segment->identity().first_record <= record;
     };
     std::size_t found = 0;
     std::size_t last = files.size();
     for (std::size_t first = 0; first < last;) {
         const auto middle = first + (last - first) / 2;
         auto at = middle;
-        auto before = look(at);
-        while (!before && at > first) before = look(--at);
+        auto before = begins_before(at);
+        while (!before && at > first) before = begins_before(--at);
         if (before && !*before) {
             last = at;
         } else {
@@ -241,15 +242,14 @@ void JournalReader::seek(std::uint64_t record) {
     names_.clear();
     position_ = {};
     expected_ = record;
+    side_ = Side::selected;
+    newest_utc_ns_ = kTimeUnknown;
     std::optional<SegmentFile> target;
-    const auto is_before = [record](const SegmentReader& segment) -> std::optional<bool> {
-        return segment.identity().first_record <= record;
-    };
-    for (const auto& file : around(is_before)) {
-        const auto segment = look_into_started(file);
+    for (const auto& file : around(record)) {
+        const auto segment = reader_of_started(file);
         if (!segment) continue;
         const auto first = segment->identity().first_record;
-        if (!target) expected_ = std::max(record, first);  // older ones are gone: start with the oldest
+        if (!target) expected_ = std::max(record, first);  // older ones were removed: start with the oldest
         if (target && first > record) break;
         target = file;
     }
@@ -258,36 +258,54 @@ void JournalReader::seek(std::uint64_t record) {
     segment_->seek(expected_);
 }
 
-void JournalReader::seek_time(std::int64_t utc_ns) {
-    std::uint64_t target = 1;
-    const auto is_before = [utc_ns](SegmentReader& segment) -> std::optional<bool> {
-        const auto newest = newest_time(segment);
-        if (newest == 0) return std::nullopt;  // it holds no event yet
-        return newest < utc_ns;
-    };
-    for (const auto& file : around(is_before)) {
-        auto segment = look_into_started(file);
-        if (!segment) continue;
-        target = segment->identity().first_record;
-        if (newest_time(*segment) >= utc_ns) break;
-    }
-    seek(target);
-    if (!segment_) return;
-    segment_->seek_time(utc_ns);
-    expected_ = segment_->next_record();
-    // At most an index block of records lies before the time; the last of them is read again by poll.
-    RecordView view;
-    for (;;) {
-        const auto outcome = segment_->next(view);
-        if (outcome == ReadOutcome::record) {
-            const auto time = receive_time(view);
-            if (time && *time >= utc_ns) break;
-        } else if (outcome != ReadOutcome::damaged) {
-            break;
+void JournalReader::select(std::optional<std::int64_t> since, std::optional<std::int64_t> until) noexcept {
+    since_ = since;
+    until_ = until;
+}
+
+void JournalReader::skip(std::uint64_t epoch, std::uint64_t ring) noexcept {
+    skipped_epoch_ = epoch;
+    skipped_ring_ = ring;
+    entered_ = false;
+}
+
+JournalReader::Side JournalReader::side_of(const SegmentReader& segment) const noexcept {
+    if (!segment.ended()) return Side::selected;
+    const auto& tail = *segment.tail();
+    if (until_ && tail.oldest_utc_ns >= *until_) return Side::behind;
+    return since_ && tail.newest_utc_ns < *since_ ? Side::before : Side::selected;
+}
+
+/// Moves to the first place in the open segment that may have selected events.
+void JournalReader::enter_segment() {
+    entered_ = true;
+    side_ = side_of(*segment_);
+    if (side_ != Side::selected) {
+        newest_utc_ns_ = std::max(newest_utc_ns_, segment_->tail()->newest_utc_ns);
+        segment_->seek_end();
+    } else if (since_) {
+        segment_->seek_time(*since_);
+    } else if (skipped_ring_ != 0 && segment_->identity().epoch == skipped_epoch_) {
+        if (segment_->ended() && segment_->tail()->last_ring <= skipped_ring_) {
+            segment_->seek_end();
+        } else {
+            segment_->skip_ring(skipped_ring_);
         }
-        expected_ = segment_->next_record();
+        // Some of the names may be in the records that are left out.
+        segment_->for_each_description([this](const auto& record) { learn(record); });
     }
-    segment_->seek(expected_);
+    expected_ = std::max(expected_, segment_->next_record());
+}
+
+bool JournalReader::is_selected(const RecordView& view) noexcept {
+    const auto time = receive_time(view).value_or(0);
+    if (time == 0) return true;
+    const bool early = since_ && time < *since_;
+    const bool late = until_ && time >= *until_;
+    // The journal noticed a loss after it ended: the lost events are later than the event before it.
+    if (view.kind == RecordKind::lost) return !early && (!late || newest_utc_ns_ < *until_);
+    newest_utc_ns_ = std::max(newest_utc_ns_, time);
+    return !early && !late;
 }
 
 }  // namespace millpond::journal

@@ -6,10 +6,13 @@
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <millpond/core/created_file.hpp>
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
@@ -18,14 +21,15 @@
 namespace millpond::journal {
 namespace {
 
-constexpr std::uint64_t kLeastSegmentBytes = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMinSegmentBytes = std::uint64_t{1} << 20U;
 constexpr std::int64_t kRetentionEveryNs = 1'000'000'000;
 constexpr std::int64_t kSearchEveryNs = 1'000'000'000;
+constexpr std::int64_t kOpenEveryNs = 1'000'000'000;
 
 WriterOptions checked(const WriterOptions& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("journal: " + what); };
     if (options.folder.empty()) refuse("no folder is named");
-    if (options.segment_bytes < kLeastSegmentBytes || options.segment_bytes > kMostSegmentBytes ||
+    if (options.segment_bytes < kMinSegmentBytes || options.segment_bytes > kMaxSegmentBytes ||
         options.segment_bytes % kIndexBlockBytes != 0) {
         refuse("segment_bytes " + std::to_string(options.segment_bytes) +
                ": needs a multiple of 65536 from 1048576 to 34359738368");
@@ -34,7 +38,7 @@ WriterOptions checked(const WriterOptions& options) {
     return options;
 }
 
-memory::Region take_lock(const std::filesystem::path& folder, std::uint32_t mode) {
+memory::Region acquire_lock(const std::filesystem::path& folder, std::uint32_t mode) {
     core::create_folders(folder, mode);
     try {
         return memory::Region::file(folder / kLockName, 1, {.exclusive = true, .mode = mode});
@@ -54,22 +58,39 @@ std::uint64_t first_record_of(const SegmentFile& file) {
     }
 }
 
-/// Whether the interval has passed. If the clock was set back everything is due, rather than nothing until it has
+/// True if the interval has passed. If the clock was set back, everything is due now, not only when the clock has
 /// caught up.
 bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns) noexcept {
     return now_ns < last_ns || now_ns - last_ns >= interval_ns;
 }
 
+bool is_disk_full(const std::system_error& error) noexcept {
+    return error.code() == std::errc::no_space_on_device || error.code().value() == EDQUOT;
+}
+
 }  // namespace
 
 JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
-    : options_(checked(options)),
-      pid_(getpid()),
-      lock_(take_lock(options.folder, options.file_mode)),
-      now_utc_ns_(utc_ns),
-      synced_ns_(utc_ns) {
+    : options_(checked(options)), pid_(getpid()), now_utc_ns_(utc_ns), opened_ns_(utc_ns), synced_ns_(utc_ns) {
+    if (!open()) return;
+    try {
+        prepared_.store(allocate_next().release(), std::memory_order_relaxed);
+    } catch (const std::system_error& error) {
+        if (!is_disk_full(error)) throw;
+        note(counters_.allocation_errors, error);
+    }
+}
+
+bool JournalWriter::open() try {
+    if (lock_.bytes().empty()) lock_ = acquire_lock(options_.folder, options_.file_mode);
     recover();
-    prepared_.store(allocate_next().release(), std::memory_order_relaxed);
+    is_open_.store(true, std::memory_order_release);  // sync "journal opened": service, followers
+    return true;
+} catch (const std::system_error& error) {
+    if (!is_disk_full(error)) throw;
+    counters_.allocation_errors.add();  // service, which also counts them, has not started
+    open_error_ = error.what();
+    return false;
 }
 
 JournalWriter::~JournalWriter() {
@@ -105,11 +126,12 @@ void JournalWriter::recover() {
             const auto bytes = std::filesystem::file_size(file.path, unknown);
             set_aside_.push_back(std::string{error.what()} + "; renamed to " + set_aside(file).filename().string());
             // Never reuses a number that the segment may have assigned: a consumer may have seen it.
-            if (!unknown) next_record_ += bytes / kLeastRecordBytes;
+            if (!unknown) next_record_ += bytes / kMinRecordBytes;
         }
     }
     next_ordinal_ = std::max(next_ordinal_, kept.ordinal + 1);
-    // The newest segment was removed or cut off: a consumer may have seen the numbers that it had.
+    recover_depths(files, newest);
+    // The newest segment was removed or cut off: a consumer may have seen its numbers.
     if (kept.ordinal > newest || (kept.ordinal == newest && !is_whole))
         next_record_ = std::max(next_record_, kept.next_record);
     newest = std::max(newest, kept.ordinal);
@@ -119,7 +141,7 @@ void JournalWriter::recover() {
     counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
 }
 
-/// False when the file was cut off.
+/// Returns false if the file was cut off.
 bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) {
     const auto found = end_dead_segment(file.path, next_record);
     if (!found.fault.empty()) repaired_.push_back(file.path.string() + ": " + found.fault + "; its records are kept");
@@ -132,6 +154,20 @@ bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) 
     return std::filesystem::file_size(file.path) >= found.identity.segment_bytes;
 }
 
+/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds.
+void JournalWriter::recover_depths(const std::vector<SegmentFile>& files, std::uint64_t newest) {
+    depths_.clear();
+    const auto file = std::ranges::find(files, newest, &SegmentFile::ordinal);
+    if (file == files.end()) return;
+    SegmentReader{file->path}.for_each_description([&]<class Record>(const Record& record) {
+        if constexpr (std::is_same_v<Record, ChannelRecord>) {
+            if (record.channel >= market::kMaxChannels) return;
+            if (record.channel >= depths_.size()) depths_.resize(std::size_t{record.channel} + 1);
+            depths_[record.channel] = depth_of(record);
+        }
+    });
+}
+
 std::uint64_t JournalWriter::resume_at(std::uint64_t epoch) const noexcept {
     return epoch == epoch_ ? last_ring_ + 1 : 1;
 }
@@ -140,6 +176,7 @@ void JournalWriter::set_epoch(std::uint64_t epoch) noexcept {
     if (epoch == epoch_) return;
     if (current_ != nullptr) retire();
     names_.clear();
+    depths_.clear();
     epoch_ = epoch;
     session_ = 1;
     last_ring_ = 0;
@@ -153,17 +190,41 @@ bool JournalWriter::begin_session() noexcept {
 }
 
 void JournalWriter::name(feed::InstrumentId id, const market::Instrument& instrument) {
-    // Half of a segment at most, so that one that begins with all names has room for events.
+    // At most half of a segment, so that one that begins with all names has space for events.
     if (id >= options_.segment_bytes / 2 / kRecordBytes<NameRecord>) return counters_.unnamed.add();
     if (id >= names_.size()) names_.resize(std::size_t{id} + 1);
     names_[id] = instrument;
-    // If the segment has no room for it, the next one begins with all names.
+    // If the name does not fit into the segment, the next one begins with all names.
     if (current_ != nullptr && !write_name(id)) retire();
+}
+
+void JournalWriter::change_depth(std::uint16_t channel, market::ChannelDepth depth) {
+    if (channel >= depths_.size()) depths_.resize(std::size_t{channel} + 1);
+    const bool is_first = !std::exchange(depths_[channel], depth);
+    if (current_ == nullptr) return;
+    // The first depth of a channel describes all its events in the segment: a feed sets it before its first one.
+    if (!is_first || !write_channel(channel)) rolls_ = true;
+}
+
+bool JournalWriter::write_channel(std::uint16_t channel) noexcept {
+    // At most an eighth of a segment, like names in `name`.
+    if (channel >= options_.segment_bytes / 8 / kRecordBytes<ChannelRecord>) {
+        counters_.unnamed.add();
+        return true;
+    }
+    const auto depth = this->depth(channel);
+    if (!current_->append_channel({.channel = channel, .depth = depth.depth, .orders = depth.orders ? 1U : 0U}))
+        return false;
+    count(kRecordBytes<ChannelRecord>);
+    return true;
 }
 
 bool JournalWriter::write_name(feed::InstrumentId id) noexcept {
     const auto& name = *names_[id];
-    if (!current_->append_name({.instrument = id, .venue = name.venue, .symbol = name.symbol})) return false;
+    if (!current_->append_name(
+            {.instrument = id, .decimals = name.decimals, .venue = name.venue, .symbol = name.symbol})) {
+        return false;
+    }
     count(kRecordBytes<NameRecord>);
     return true;
 }
@@ -177,13 +238,18 @@ bool JournalWriter::open_segment() noexcept {
                      .first_record = next_record_,
                      .begun_utc_ns = now_utc_ns_});
     write_numbers(lock_.bytes(), {.ordinal = current_->file().ordinal,
-                                  .next_record = next_record_ + options_.segment_bytes / kLeastRecordBytes});
+                                  .next_record = next_record_ + options_.segment_bytes / kMinRecordBytes});
     growing_.store(current_.get(), std::memory_order_release);  // sync "segment started": sync_if_due
     counters_.segments.add();
     for (feed::InstrumentId id = 0; id < names_.size(); ++id) {
-        if (names_[id]) static_cast<void>(write_name(id));  // there is room: see name
+        if (names_[id]) static_cast<void>(write_name(id));  // it fits: see name
+    }
+    for (std::size_t channel = 0; channel < depths_.size(); ++channel) {
+        const auto number = static_cast<std::uint16_t>(channel);
+        if (depth(number).is_on()) static_cast<void>(write_channel(number));  // likewise
     }
     first_event_ = next_record_;
+    rolls_ = false;
     return true;
 }
 
@@ -216,7 +282,24 @@ bool JournalWriter::append_lost(LostRecord lost) noexcept {
 
 void JournalWriter::step(std::int64_t utc_ns) noexcept {
     now_utc_ns_ = utc_ns;
-    if (current_ != nullptr && taken_away_.load(std::memory_order_relaxed) == current_.get()) retire();
+    if (!is_open_.load(std::memory_order_relaxed)) {
+        if (!is_due(utc_ns, opened_ns_, kOpenEveryNs)) return;
+        opened_ns_ = utc_ns;
+        // Values set meanwhile take precedence over those of the journal.
+        const auto epoch = epoch_;
+        auto names = std::exchange(names_, {});
+        auto depths = std::exchange(depths_, {});
+        try {
+            open();
+        } catch (const std::exception& error) {  // another process writes the journal by now
+            open_error_ = error.what();
+        }
+        set_epoch(epoch);
+        names_ = std::move(names);
+        if (!depths.empty()) depths_ = std::move(depths);
+        return;
+    }
+    if (current_ != nullptr && moved_.load(std::memory_order_relaxed) == current_.get()) retire();
     if (current_ == nullptr || options_.roll_after.count() == 0 || next_record_ == first_event_) return;
     if (utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
 }
@@ -228,14 +311,15 @@ void JournalWriter::sync() {
 }
 
 bool JournalWriter::service(std::int64_t utc_ns) noexcept {
+    if (!is_open_.load(std::memory_order_acquire)) return false;  // sync "journal opened": open
     bool did = prepare();
     did = end_retired() || did;
     did = sync_if_due(utc_ns) || did;
-    did = find_taken_away(utc_ns) || did;
+    did = find_moved(utc_ns) || did;
     return remove_old(utc_ns) || did;
 }
 
-std::optional<std::string> JournalWriter::take_error() { return std::exchange(error_, std::nullopt); }
+std::optional<std::string> JournalWriter::pop_error() { return std::exchange(error_, std::nullopt); }
 
 void JournalWriter::note(core::Tally& counter, const std::exception& error) noexcept {
     counter.add();
@@ -271,8 +355,8 @@ bool JournalWriter::end_retired() noexcept {
     bool did = false;
     for (; retired_.try_pop(segment); did = true) {
         segment->end();
-        if (taken_away_.load(std::memory_order_relaxed) == segment.get()) {
-            taken_away_.store(nullptr, std::memory_order_relaxed);  // its address may soon be reused
+        if (moved_.load(std::memory_order_relaxed) == segment.get()) {
+            moved_.store(nullptr, std::memory_order_relaxed);  // its address may soon be reused
         }
         if (options_.sync == Sync::none) continue;
         try {
@@ -303,20 +387,20 @@ bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
     }
 }
 
-bool JournalWriter::find_taken_away(std::int64_t utc_ns) noexcept {
+bool JournalWriter::find_moved(std::int64_t utc_ns) noexcept {
     if (!is_due(utc_ns, searched_ns_, kSearchEveryNs)) return false;
     searched_ns_ = utc_ns;
     const auto tell = [this](const SegmentWriter& segment, const char* what) {
         try {
             throw JournalError(segment.file().path.string() + what);
-        } catch (const std::exception& error) {  // or a lack of memory
+        } catch (const std::exception& error) {  // or because of a lack of memory
             note(counters_.allocation_errors, error);
         }
     };
     // Only this thread deletes segments. sync "segment started": open_segment
     const auto* growing = growing_.load(std::memory_order_acquire);
-    if (growing != nullptr && taken_away_.load(std::memory_order_relaxed) != growing && !growing->is_in_place()) {
-        taken_away_.store(growing, std::memory_order_relaxed);
+    if (growing != nullptr && moved_.load(std::memory_order_relaxed) != growing && !growing->is_in_place()) {
+        moved_.store(growing, std::memory_order_relaxed);
         tell(*growing, " was moved or removed while it was written: its records are no longer in the journal");
     }
     auto* prepared = prepared_.load(std::memory_order_acquire);  // sync "segment allocated": prepare
@@ -329,13 +413,13 @@ bool JournalWriter::find_taken_away(std::int64_t utc_ns) noexcept {
 
 bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
     if (options_.keep_bytes == 0 && options_.keep_for.count() == 0) return false;
-    if (!is_due(utc_ns, looked_ns_, kRetentionEveryNs)) return false;
-    looked_ns_ = utc_ns;
+    if (!is_due(utc_ns, retention_ns_, kRetentionEveryNs)) return false;
+    retention_ns_ = utc_ns;
     bool did = false;
     try {
         const auto segments = describe_segments(options_.folder);
         std::uint64_t total = 0;
-        // The newest with records stays: it holds the numbers with which the next writer continues.
+        // The newest segment with records is not removed: the next writer continues its numbers.
         std::uint64_t newest = 0;
         for (const auto& segment : segments) {
             total += segment.disk_bytes;

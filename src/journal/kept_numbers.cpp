@@ -10,9 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <millpond/core/crc32c.hpp>
 #include <millpond/core/descriptor.hpp>
 #include <millpond/journal/catalog.hpp>
-#include <millpond/journal/crc32c.hpp>
 
 namespace millpond::journal {
 namespace {
@@ -32,10 +32,10 @@ using NumbersWords = std::array<std::uint64_t, sizeof(NumbersSlot) / 8>;
 std::uint64_t checksum_of(const NumbersSlot& slot) noexcept {
     NumbersWords words{};
     std::memcpy(words.data(), &slot, sizeof slot);
-    return crc32c(std::span{words}.first(words.size() - 1));
+    return core::crc32c(std::span{words}.first(words.size() - 1));
 }
 
-/// All zero where neither slot is valid.
+/// Returns zeros if neither slot is valid.
 NumbersSlot newest_slot(std::span<const std::byte> lock) noexcept {
     NumbersSlot newest{};
     for (std::size_t i = 0; i < kNumberSlots && (i + 1) * sizeof(NumbersSlot) <= lock.size(); ++i) {
@@ -72,7 +72,7 @@ void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexce
     auto* at = lock.data() + slot.writes % kNumberSlots * sizeof slot;
     constexpr auto kCrcAt = offsetof(NumbersSlot, crc);
     std::memcpy(at, &slot, kCrcAt);
-    // Last: who sees a valid slot sees that its segment was started.
+    // Last: a reader that sees a valid slot also sees that its segment was started.
     std::atomic_ref{*reinterpret_cast<std::uint64_t*>(at + kCrcAt)}.store(slot.crc, std::memory_order_release);
 }
 

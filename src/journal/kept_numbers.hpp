@@ -6,8 +6,8 @@
 
 namespace millpond::journal {
 
-/// What a journal remembers of its newest segment beside the segments, in the file kLockName: where numbers continue
-/// when segments were removed or cut off, and which of them were in use.
+/// Numbers of a journal that are stored outside its segments, in the file kLockName: where numbers continue if segments
+/// were removed or cut off, and which of them were in use.
 ///
 ///     slot at 0 and at 40, little-endian, written in turn; the newest one with a valid checksum counts:
 ///       0   8   magic "MPJNUM1\0"
@@ -16,13 +16,14 @@ namespace millpond::journal {
 ///      24   8   next_record
 ///      32   8   CRC-32C of the 32 bytes before it
 struct KeptNumbers {
-    std::uint64_t ordinal{0};      ///< Of the newest segment that was started; 0: not known.
-    std::uint64_t next_record{1};  ///< Behind every record that the segments had room for; exact once it is ended.
+    std::uint64_t ordinal{0};  ///< Ordinal of the newest started segment; 0: unknown.
+    std::uint64_t next_record{
+        1};  ///< Number after every record that the segments had space for; exact once it is ended.
 };
 
-/// Nothing known where neither slot is valid.
+/// Reads the numbers; unknown if neither slot is valid.
 [[nodiscard]] KeptNumbers read_numbers(std::span<const std::byte> lock) noexcept;
-/// Survives the process as soon as it returns. No system call.
+/// Writes the numbers. They survive the process as soon as it returns. No system call.
 void write_numbers(std::span<std::byte> lock, const KeptNumbers& numbers) noexcept;
 
 }  // namespace millpond::journal

@@ -13,16 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/crc32c.hpp>
 #include <millpond/feed/event.hpp>
-#include <millpond/journal/crc32c.hpp>
 #include <millpond/journal/journal_error.hpp>
 
 namespace millpond::journal {
 
 namespace {
 
-/// Whether it is a regular file with only zeros from this offset until after the place of its first records. Not true
-/// of one that is shorter than a header, which no writer allocates.
+/// True for a regular file that has only zeros from this offset until after the place of its first records. False for a
+/// file that is shorter than a header, which no writer allocates.
 bool is_zero_from(const core::Descriptor& file, std::uint64_t offset) {
     struct stat facts{};
     bool zero = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
@@ -54,31 +54,22 @@ core::Descriptor open_to_look(const std::filesystem::path& path) {
 }  // namespace
 
 std::optional<std::int64_t> receive_time(const RecordView& view) noexcept {
-    const auto time_of = [&](auto event) -> std::optional<std::int64_t> {
-        if (!view.copy_to(event)) return std::nullopt;
-        return event.receive_utc_ns;
-    };
-    switch (view.kind) {
-        case RecordKind::quote: return time_of(feed::Quote{});
-        case RecordKind::trade: return time_of(feed::Trade{});
-        case RecordKind::status: return time_of(feed::Status{});
-        case RecordKind::gap: return time_of(feed::Gap{});
-        case RecordKind::clear: return time_of(feed::Clear{});
-        case RecordKind::trade_break: return time_of(feed::TradeBreak{});
-        case RecordKind::lost: {
-            LostRecord lost;
-            if (!view.copy_to(lost)) return std::nullopt;
-            return lost.utc_ns;
-        }
-        case RecordKind::name: break;
+    if (view.kind == RecordKind::lost) {
+        LostRecord lost;
+        if (!view.copy_to(lost)) return std::nullopt;
+        return lost.utc_ns;
     }
-    return std::nullopt;
+    std::optional<std::int64_t> time;
+    feed::Events::visit(static_cast<feed::EventKind>(view.kind), [&]<class Event>() {
+        if (Event event; view.copy_to(event)) time = event.receive_utc_ns;
+    });
+    return time;
 }
 
 SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(open_segment(path)) {
     const auto refuse = [&](const std::string& what) { throw JournalError(path.string() + ": " + what); };
     if (region_.size() < kHeaderBytes)
-        refuse("not a journal segment: " + std::to_string(region_.size()) + " bytes, the least is 4096");
+        refuse("not a journal segment: " + std::to_string(region_.size()) + " bytes, the minimum is 4096");
     auto read = read_identity(header());
     if (!read) refuse(read.error());
     identity_ = read->identity;
@@ -134,16 +125,14 @@ void SegmentReader::set_over(std::uint64_t next_record) noexcept {
 
 std::size_t SegmentReader::limit() const noexcept { return tail_ ? std::min(tail_->end, bytes_) : bytes_; }
 
-std::optional<std::uint64_t> SegmentReader::last_name() const noexcept {
+std::optional<std::uint64_t> SegmentReader::last_description() const noexcept {
     // sync "name whole": SegmentWriter::append_name
-    const auto word = header().last_name.load(std::memory_order_acquire);
-    if (identity_.layout_version < kFirstIndexChecksums) return word;
-    return named_offset(word);
+    return chain_offset(header().last_description.load(std::memory_order_acquire));
 }
 
 std::optional<IndexedPlace> SegmentReader::place(std::size_t block) const noexcept {
     const auto& entry = reinterpret_cast<const IndexEntry*>(region_.data() + kHeaderBytes)[block];
-    const auto found = read_place(entry, block, identity_.layout_version);
+    const auto found = read_place(entry, block);
     if (!found || found->record < identity_.first_record || found->offset < data_offset(identity_.segment_bytes)) {
         return std::nullopt;
     }
@@ -153,20 +142,20 @@ std::optional<IndexedPlace> SegmentReader::place(std::size_t block) const noexce
 CommitWord SegmentReader::commit_at(std::size_t offset) const noexcept {
     // The file is mapped read-only: atomic_ref needs a non-const object, but only loads.
     auto* word = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(region_.data() + offset));
-    // sync "record whole": SegmentWriter::append
+    // sync "record complete": SegmentWriter::append
     return CommitWord::of(std::atomic_ref{*word}.load(std::memory_order_acquire));
 }
 
 bool SegmentReader::whole(std::size_t offset, std::size_t limit) const noexcept {
     if (offset > limit || limit - offset < kRecordHeadWords * 8) return false;
     const auto commit = commit_at(offset);
-    if (commit.words < kRecordHeadWords || commit.words > kMostRecordWords) return false;
+    if (commit.words < kRecordHeadWords || commit.words > kMaxRecordWords) return false;
     if (limit - offset < std::size_t{commit.words} * 8) return false;
     const auto* record = reinterpret_cast<const std::uint64_t*>(region_.data() + offset);
-    return crc32c({record + 1, std::size_t{commit.words} - 1}) == commit.crc;
+    return core::crc32c({record + 1, std::size_t{commit.words} - 1}) == commit.crc;
 }
 
-/// Offset of the first whole record from `offset` on; `limit` if there is none.
+/// Offset of the first complete record from `offset` on; `limit` if there is none.
 std::size_t SegmentReader::next_whole(std::size_t offset, std::size_t limit) const noexcept {
     while (offset < limit && !whole(offset, limit)) offset += 8;
     return std::min(offset, limit);
@@ -176,13 +165,14 @@ std::size_t SegmentReader::behind(std::size_t offset, std::size_t limit) const n
     return whole(offset, limit) ? offset + std::size_t{commit_at(offset).words} * 8 : next_whole(offset + 8, limit);
 }
 
-bool SegmentReader::read_name(std::size_t offset, NameRecord& into) const noexcept {
-    if (offset < data_offset(identity_.segment_bytes) || offset % 8 != 0 || !whole(offset, bytes_)) return false;
+std::optional<RecordView> SegmentReader::view_at(std::size_t offset) const noexcept {
+    if (offset < data_offset(identity_.segment_bytes) || offset % 8 != 0 || !whole(offset, bytes_)) return std::nullopt;
+    const auto* record = reinterpret_cast<const std::uint64_t*>(region_.data() + offset);
     const auto commit = commit_at(offset);
-    if (static_cast<RecordKind>(commit.kind) != RecordKind::name) return false;
-    if (std::size_t{commit.words} * 8 != kRecordBytes<NameRecord>) return false;
-    std::memcpy(static_cast<void*>(&into), region_.data() + offset + kRecordHeadWords * 8, sizeof into);
-    return true;
+    return RecordView{.kind = static_cast<RecordKind>(commit.kind),
+                      .ring = record[1],
+                      .offset = offset,
+                      .payload = {record + kRecordHeadWords, std::size_t{commit.words} - kRecordHeadWords}};
 }
 
 ReadOutcome SegmentReader::next(RecordView& into) noexcept {
@@ -207,7 +197,7 @@ ReadOutcome SegmentReader::next(RecordView& into) noexcept {
     return ReadOutcome::record;
 }
 
-/// After the last existing record: records missing from the file are lost.
+/// Handles the end of the records: records missing from the file are lost.
 ReadOutcome SegmentReader::finish() noexcept {
     if (!over_) return ReadOutcome::nothing;
     if (behind_last_ <= record_) return ReadOutcome::end;
@@ -216,8 +206,8 @@ ReadOutcome SegmentReader::finish() noexcept {
     return ReadOutcome::damaged;
 }
 
-/// The next offset with a known record number: that of an index entry, else the end of an ended segment, else the end
-/// of the records of a growing one.
+/// The next offset with a known record number: that of an index entry, otherwise the end of an ended segment, otherwise
+/// the end of the records of a growing one.
 SegmentReader::Known SegmentReader::known_behind(std::size_t limit) const noexcept {
     for (auto block = at_ / kIndexBlockBytes + 1; block < index_entries(identity_.segment_bytes); ++block) {
         const auto found = place(block);
@@ -226,7 +216,7 @@ SegmentReader::Known SegmentReader::known_behind(std::size_t limit) const noexce
     }
     if (over_) return {limit, behind_last_ > record_ ? behind_last_ : 0};
     // An entry precedes the first record of its block: nothing lies beyond the end of the block and one more record.
-    const auto stop = (at_ / kIndexBlockBytes + 1) * kIndexBlockBytes + kMostRecordWords * 8;
+    const auto stop = (at_ / kIndexBlockBytes + 1) * kIndexBlockBytes + kMaxRecordWords * 8;
     return {std::min(limit, stop), 0};
 }
 
@@ -235,22 +225,22 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     const auto known = known_behind(limit);
     // The damaged record's length, unless it is damaged itself, leads to the next record.
     const auto length = std::size_t{commit_at(at_).words} * 8;
-    const bool leads = length != 0 && length <= kMostRecordWords * 8 && whole(at_ + length, known.offset);
+    const bool leads = length != 0 && length <= kMaxRecordWords * 8 && whole(at_ + length, known.offset);
     const auto resume = leads ? at_ + length : next_whole(at_ + 8, known.offset);
     if (resume == known.offset && known.record == 0 && !tail_) {
-        if (!over_) return ReadOutcome::nothing;  // torn, or not yet whole
+        if (!over_) return ReadOutcome::nothing;  // incomplete, or not complete yet
         at_ = limit;
         return ReadOutcome::end;
     }
     std::uint64_t lost = 0;
     if (known.record != 0) {
-        // Up to the known offset: counts whole records as present, and every further damage as one or more records.
+        // Up to the known offset: counts complete records as present, and every further damage as one or more records.
         std::uint64_t others = 0;
         for (auto at = resume; at < known.offset; at = behind(at, known.offset)) ++others;
         const auto all = known.record - record_;
         lost = all > others ? all - others : 1;
     } else if (resume < known.offset) {
-        lost = leads ? 1 : std::max<std::uint64_t>(1, (resume - at_) / kLeastRecordBytes);
+        lost = leads ? 1 : std::max<std::uint64_t>(1, (resume - at_) / kMinRecordBytes);
     }
     record_ += lost;
     damage_.last_record = record_ - 1;
@@ -258,13 +248,11 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     return ReadOutcome::damaged;
 }
 
-/// Goes to the last valid entry for which `before` is true; skips missing or damaged entries.
+/// Moves to the last valid entry for which `before` is true; skips missing or damaged entries.
 template <class Before>
 void SegmentReader::seek_last(Before&& before) noexcept {
     at_ = data_offset(identity_.segment_bytes);
     record_ = identity_.first_record;
-    // Without a checksum a wrong number cannot be detected.
-    if (identity_.layout_version < kFirstIndexChecksums) return;
     auto first = at_ / kIndexBlockBytes;
     auto last = index_entries(identity_.segment_bytes);
     const auto stop = limit();
@@ -291,6 +279,20 @@ void SegmentReader::seek(std::uint64_t record) noexcept {
 
 void SegmentReader::seek_time(std::int64_t utc_ns) noexcept {
     seek_last([utc_ns](const IndexedPlace& indexed) { return indexed.newest_utc_ns < utc_ns; });
+}
+
+void SegmentReader::skip_ring(std::uint64_t ring) noexcept {
+    const auto at = at_;
+    const auto record = record_;
+    seek_last([ring](const IndexedPlace& indexed) { return indexed.ring <= ring; });
+    if (record_ >= record) return;
+    at_ = at;
+    record_ = record;
+}
+
+void SegmentReader::seek_end() noexcept {
+    at_ = limit();
+    record_ = tail_->next_record;
 }
 
 }  // namespace millpond::journal

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -15,9 +16,9 @@ namespace millpond::journal {
 namespace {
 
 std::uint64_t checked(std::uint64_t bytes) {
-    if (bytes == 0 || bytes % kIndexBlockBytes != 0 || bytes > kMostSegmentBytes) {
+    if (bytes == 0 || bytes % kIndexBlockBytes != 0 || bytes > kMaxSegmentBytes) {
         throw std::invalid_argument("journal segment of " + std::to_string(bytes) +
-                                    " bytes: needs a multiple of 65536, at most " + std::to_string(kMostSegmentBytes));
+                                    " bytes: needs a multiple of 65536, at most " + std::to_string(kMaxSegmentBytes));
     }
     return bytes;
 }
@@ -37,13 +38,15 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
     SegmentReader reader{path};
     DeadSegment dead{.identity = reader.identity(), .tail = {}, .fault = reader.fault()};
     const bool was_ended = reader.ended();
-    std::uint64_t last_name = 0;
+    std::uint64_t last_description = 0;
     if (was_ended) {
         dead.tail = *reader.tail();
         if (dead.fault.empty()) return dead;
     } else {
         reader.set_over(next_record);
-        dead.tail = {.end = reader.offset(), .next_record = reader.next_record()};
+        dead.tail = {.end = reader.offset(),
+                     .next_record = reader.next_record(),
+                     .oldest_utc_ns = std::numeric_limits<std::int64_t>::max()};
         RecordView record;
         for (;;) {
             const auto outcome = reader.next(record);
@@ -52,8 +55,13 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
             if (outcome != ReadOutcome::record) break;
             dead.tail.end = reader.offset();
             dead.tail.last_ring = std::max(dead.tail.last_ring, record.ring);
-            dead.tail.newest_utc_ns = std::max(dead.tail.newest_utc_ns, receive_time(record).value_or(0));
-            if (record.kind == RecordKind::name) last_name = record.offset;
+            const auto time = receive_time(record).value_or(0);
+            dead.tail.newest_utc_ns = std::max(dead.tail.newest_utc_ns, time);
+            if (is_description(record.kind)) {
+                last_description = record.offset;
+            } else {
+                dead.tail.oldest_utc_ns = std::min(dead.tail.oldest_utc_ns, time);
+            }
         }
         dead.tail.next_record = reader.next_record();
     }
@@ -62,9 +70,7 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
     write_identity(header, dead.identity);
     header.magic.store(kMagic, std::memory_order_release);  // sync "segment started": SegmentReader
     if (was_ended) return dead;
-    if (dead.identity.layout_version >= kFirstIndexChecksums) {
-        header.last_name.store(name_word(last_name), std::memory_order_relaxed);
-    }
+    header.last_description.store(chain_word(last_description), std::memory_order_relaxed);
     end_segment(region, dead.tail);
     return dead;
 }
@@ -74,36 +80,41 @@ SegmentWriter::SegmentWriter(SegmentFile file, std::uint64_t bytes, std::uint32_
 
 void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     auto own = identity;
-    own.layout_version = kLayoutVersion;
     own.segment_bytes = region_.size();
     auto& header = own_header();
     write_identity(header, own);
-    header.last_name.store(name_word(0), std::memory_order_relaxed);
+    header.last_description.store(chain_word(0), std::memory_order_relaxed);
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;
+    oldest_utc_ns_ = std::numeric_limits<std::int64_t>::max();
     next_record_.store(identity.first_record, std::memory_order_relaxed);
     header.magic.store(kMagic, std::memory_order_release);  // sync "segment started": SegmentReader
 }
 
-bool SegmentWriter::append_name(NameRecord name) noexcept {
-    name.previous = last_name_;
+template <class Payload>
+bool SegmentWriter::append_to_chain(RecordKind kind, Payload payload) noexcept {
+    payload.previous = last_description_;
     const auto offset = at_;
-    if (!append(RecordKind::name, 0, name, 0)) return false;
-    last_name_ = offset;
-    // sync "name whole": SegmentReader::last_name
-    own_header().last_name.store(name_word(offset), std::memory_order_release);
+    if (!append(kind, 0, payload, 0)) return false;
+    last_description_ = offset;
+    // sync "description complete": SegmentReader::last_description
+    own_header().last_description.store(chain_word(offset), std::memory_order_release);
     return true;
 }
+
+template bool SegmentWriter::append_to_chain(RecordKind, NameRecord) noexcept;
+template bool SegmentWriter::append_to_chain(RecordKind, ChannelRecord) noexcept;
 
 void SegmentWriter::end() noexcept {
     end_segment(region_, {.end = at_,
                           .next_record = next_record_.load(std::memory_order_relaxed),
                           .last_ring = last_ring_,
-                          .newest_utc_ns = newest_utc_ns_});
+                          .newest_utc_ns = newest_utc_ns_,
+                          .oldest_utc_ns = oldest_utc_ns_});
 }
 
 void SegmentWriter::sync() const {
-    // msync takes a non-const pointer, but does not write.
+    // The parameter of msync is not const, but msync does not write.
     if (msync(const_cast<std::byte*>(region_.data()), region_.size(), MS_SYNC) != 0) {
         throw std::system_error(errno, std::generic_category(), file_.path.string() + ": cannot sync");
     }

@@ -19,21 +19,21 @@ namespace millpond::market {
 namespace {
 
 constexpr const char* kFolder = "/dev/shm";
-constexpr std::size_t kMostNames = 65'536;
-constexpr std::size_t kMostExamined = 1'024;
-constexpr int kMostOfAProcess = 64;
+constexpr std::size_t kMaxNames = 65'536;
+constexpr std::size_t kMaxExamined = 1'024;
+constexpr int kMaxReadersPerProcess = 64;
 
 struct CloseFolder {
     void operator()(DIR* folder) const noexcept { closedir(folder); }
 };
 
-/// The name of a process's reader; its first one has no index.
+/// Path of a reader's object; the first one of a process has no index.
 std::string object_path(std::string_view ring_name, pid_t pid, int index) {
     auto path = kFolder + reader_object_prefix(ring_name) + std::to_string(pid);
     return index == 0 ? path : path.append(".").append(std::to_string(index));
 }
 
-/// The number of the process in the name "millpond.<ring>.reader.<pid>" or "....<pid>.<n>".
+/// Parses the PID in the name "millpond.<ring>.reader.<pid>" or "....<pid>.<n>".
 std::optional<std::uint64_t> pid_of(std::string_view name, std::string_view prefix) {
     if (!name.starts_with(prefix)) return std::nullopt;
     name.remove_prefix(prefix.size());
@@ -45,13 +45,13 @@ std::optional<std::uint64_t> pid_of(std::string_view name, std::string_view pref
 }
 
 /// Calls visit(folder's descriptor, name, pid) for every name that may be a reader's object, until it returns false.
-/// True if all were visited.
+/// Returns true if all were visited.
 template <class Visitor>
 bool for_each_object(std::string_view ring_name, Visitor&& visit) {
     const auto prefix = reader_object_prefix(ring_name).substr(1);
     const std::unique_ptr<DIR, CloseFolder> folder{opendir(kFolder)};
     if (!folder) return true;
-    for (std::size_t names = 0; names < kMostNames; ++names) {
+    for (std::size_t names = 0; names < kMaxNames; ++names) {
         const auto* entry = readdir(folder.get());  // NOLINT(concurrency-mt-unsafe): this call's own folder
         if (entry == nullptr) return true;
         const auto pid = pid_of(entry->d_name, prefix);
@@ -62,7 +62,7 @@ bool for_each_object(std::string_view ring_name, Visitor&& visit) {
 
 bool is_locked(int file) noexcept {
     struct flock lock{};
-    lock.l_type = F_RDLCK;  // conflicts only with write locks, which only the owner can take
+    lock.l_type = F_RDLCK;  // conflicts only with write locks, which only the owner can hold
     lock.l_whence = SEEK_SET;
     return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
@@ -81,7 +81,7 @@ bool leads_to(int folder, const char* name, int file) noexcept {
            named.st_dev == held.st_dev && named.st_ino == held.st_ino;
 }
 
-/// Whether a process with this number may have created an object of this owner. Unknown if the process is not visible.
+/// True if a process with this PID may have created an object of this owner, or if the process is not visible.
 bool may_be_of(std::uint64_t pid, uid_t owner) {
     if (owner == 0) return true;
     const core::Descriptor status{open(("/proc/" + std::to_string(pid) + "/status").c_str(), O_RDONLY | O_CLOEXEC)};
@@ -109,7 +109,7 @@ ReaderName printable(const ReaderName& claimed) {
     return ReaderName{text};
 }
 
-/// Nothing if the object does not belong to a reader.
+/// Returns nullopt if the object does not belong to a reader.
 std::optional<RegisteredReader> read_object(int folder, const char* name, std::uint64_t pid) {
     const core::Descriptor file{openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     struct stat facts{};
@@ -137,17 +137,17 @@ std::optional<RegisteredReader> read_object(int folder, const char* name, std::u
 
 }  // namespace
 
-ReaderList list_readers(std::string_view ring_name, std::size_t most) {
+ReaderList list_readers(std::string_view ring_name, std::size_t max) {
     ReaderList list;
     std::size_t examined = 0;
     list.complete = for_each_object(ring_name, [&](int folder, const char* name, std::uint64_t pid) {
-        if (++examined > kMostExamined) return false;
+        if (++examined > kMaxExamined) return false;
         if (auto reader = read_object(folder, name, pid)) list.readers.push_back(*reader);
         return true;
     });
     std::ranges::stable_partition(list.readers, [](const RegisteredReader& reader) { return reader.alive; });
-    if (list.readers.size() > most) {
-        list.readers.resize(most);
+    if (list.readers.size() > max) {
+        list.readers.resize(max);
         list.complete = false;
     }
     return list;
@@ -156,7 +156,7 @@ ReaderList list_readers(std::string_view ring_name, std::size_t most) {
 void remove_dead_readers(std::string_view ring_name) noexcept try {
     std::size_t examined = 0;
     static_cast<void>(for_each_object(ring_name, [&](int folder, const char* name, std::uint64_t) {
-        if (++examined > kMostExamined) return false;
+        if (++examined > kMaxExamined) return false;
         struct stat named{};
         if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(named.st_mode)) return true;
         if (named.st_uid != geteuid() && geteuid() != 0) return true;
@@ -167,11 +167,11 @@ void remove_dead_readers(std::string_view ring_name) noexcept try {
         return true;
     }));
 } catch (const std::exception&) {
-    return;  // no memory: they are removed another time
+    return;  // no memory: a later call removes them
 }
 
-std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const memory::Region& ring,
-                                           const ReaderName& name, std::uint64_t epoch) {
+std::optional<ReaderRegistration> ReaderRegistration::acquire(std::string_view ring_name, const memory::Region& ring,
+                                                              const ReaderName& name, std::uint64_t epoch) {
     remove_dead_readers(ring_name);
     struct stat facts{};
     if (stat(ring.path().c_str(), &facts) != 0) return std::nullopt;
@@ -181,10 +181,9 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
         options.group = facts.st_gid;
     }
     const auto pid = getpid();
-    for (int i = 0; i < kMostOfAProcess; ++i) {
+    for (int i = 0; i < kMaxReadersPerProcess; ++i) {
         try {
-            // An object of a dead process with this number is taken over; one of another user or a living reader is
-            // not.
+            // The object of a dead process with this PID is reused; that of another user or of a live reader is not.
             auto region = memory::Region::file(object_path(ring_name, pid, i), sizeof(ReaderRecord), options);
             auto& record = *reinterpret_cast<ReaderRecord*>(region.data());
             record.magic.store(0, std::memory_order_release);  // sync "reader shown": read_object
@@ -195,7 +194,7 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
             record.next.store(0, std::memory_order_relaxed);
             record.missed.store(0, std::memory_order_relaxed);
             record.magic.store(kReaderMagic, std::memory_order_release);  // sync "reader shown": read_object
-            return ReaderSeat(std::move(region), pid);
+            return ReaderRegistration(std::move(region), pid);
         } catch (const memory::RegionError&) {
             continue;  // being listed is optional: a reader without an object works too
         }
@@ -203,15 +202,16 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
     return std::nullopt;
 }
 
-ReaderSeat::ReaderSeat(memory::Region region, int pid) noexcept : region_(std::move(region)), pid_(pid) {}
+ReaderRegistration::ReaderRegistration(memory::Region region, int pid) noexcept
+    : region_(std::move(region)), pid_(pid) {}
 
-ReaderSeat& ReaderSeat::operator=(ReaderSeat&& other) noexcept {
+ReaderRegistration& ReaderRegistration::operator=(ReaderRegistration&& other) noexcept {
     std::swap(region_, other.region_);
     std::swap(pid_, other.pid_);
     return *this;
 }
 
-ReaderSeat::~ReaderSeat() {
+ReaderRegistration::~ReaderRegistration() {
     if (region_.size() == 0 || pid_ != getpid() || !region_.name_is_current()) return;
     unlink(region_.path().c_str());
 }

@@ -9,13 +9,36 @@
 namespace millpond::market {
 namespace {
 
-RingError refusal(const std::string& object, queue::BroadcastFault fault) {
+constexpr const char* kOneVersion = ": run its writer and its readers with the same version of millpond";
+
+RingError refusal(const std::string& object, queue::BroadcastFault fault, std::span<const std::byte> bytes) {
     const auto text = "ring " + object + ": ";
     switch (fault) {
+        case queue::BroadcastFault::other_content:
+            return {RingFault::other_layout,
+                    text + "its events have version " +
+                        std::to_string(reinterpret_cast<const queue::BroadcastHeader*>(bytes.data())->content) +
+                        "; this build reads " + std::to_string(kMarketContent) + kOneVersion};
         case queue::BroadcastFault::not_ready: return {RingFault::not_ready, text + "is being created; try again"};
         case queue::BroadcastFault::foreign: return {RingFault::foreign, text + "is not a ring"};
         default: return {RingFault::other_layout, text + describe(fault) + "; this build reads another one"};
     }
+}
+
+RingError refusal(const std::string& object, std::span<const std::byte> board) {
+    const auto version = QuoteBoard::version_in(board);
+    if (version != kBoardLayoutVersion) {
+        return {RingFault::other_layout, "ring " + object + ": its board has layout version " +
+                                             std::to_string(version) + "; this build reads " +
+                                             std::to_string(kBoardLayoutVersion) + kOneVersion};
+    }
+    const auto& header = *reinterpret_cast<const BoardHeader*>(board.data());
+    return {RingFault::other_layout,
+            "ring " + object + ": its board of " + std::to_string(header.slots) + " slots of " +
+                std::to_string(header.slot_bytes) + " bytes, " + std::to_string(header.channels) +
+                " channels and depth " + std::to_string(header.depth) + " of " +
+                std::to_string(header.depth_slot_bytes) + " bytes is none of this version, or does not fit in " +
+                std::to_string(board.size()) + " bytes"};
 }
 
 RingError refusal(const std::string& object, const memory::RegionError& error) {
@@ -38,16 +61,12 @@ RingReader::Opened RingReader::open(const RingReaderOptions& options) {
             memory::Region::open_shared(object, memory::Access::read_only, {.prefault = true, .own = options.own});
         const auto bytes = std::as_const(region).bytes();
         const auto fault = queue::inspect_broadcast(bytes, kMarketContent);
-        if (fault != queue::BroadcastFault::none) throw refusal(object, fault);
+        if (fault != queue::BroadcastFault::none) throw refusal(object, fault, bytes);
         const auto& header = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
         // The board offset is within the bytes: inspect_broadcast has compared the capacity with the size.
         const auto board_memory = bytes.subspan(board_offset(header.capacity));
         auto board = QuoteBoard::open(board_memory);
-        if (!board) {
-            throw RingError(RingFault::other_layout, "ring " + object + ": its board has layout version " +
-                                                         std::to_string(QuoteBoard::version_in(board_memory)) +
-                                                         "; this build reads " + std::to_string(kBoardLayoutVersion));
-        }
+        if (!board) throw refusal(object, board_memory);
         return {std::move(region), *board};
     } catch (const memory::RegionError& error) {
         throw refusal(object, error);
@@ -63,8 +82,8 @@ RingReader::RingReader(const RingReaderOptions& options, Opened opened)
       names_(board_.max_instruments()),
       silent_after_(options.silent_after) {
     if (options.visible_as.empty()) return;
-    seat_ = ReaderSeat::take(options.name, region_, ReaderName{options.visible_as}, epoch());
-    if (seat_) seat_->update(ring_.next(), 0);
+    registration_ = ReaderRegistration::acquire(options.name, region_, ReaderName{options.visible_as}, epoch());
+    if (registration_) registration_->update(ring_.next(), 0);
 }
 
 void RingReader::seek(std::uint64_t number) noexcept {
@@ -106,17 +125,14 @@ bool RingReader::covered(const feed::Quote& quote) const noexcept {
     return quote.instrument < covered_.quotes.size() && head_.number <= covered_.quotes[quote.instrument];
 }
 
-bool RingReader::voided(const feed::Quote& quote) const noexcept {
-    return quote.channel < covered_.clears.size() && head_.number <= covered_.clears[quote.channel];
-}
-
 bool RingReader::covered(const feed::Gap& gap) const noexcept {
     return gap.channel < covered_.gaps.size() && head_.number <= covered_.gaps[gap.channel];
 }
 
-void RingReader::mark_gapped(feed::Quote& quote, std::uint64_t number) const noexcept {
-    if (quote.channel < covered_.gaps.size() && number <= covered_.gaps[quote.channel])
-        quote.flags |= feed::kIncomplete;
+void RingReader::adapt(feed::Quote& quote) const noexcept {
+    if (voided(quote)) quote = emptied(quote.instrument, quote.channel, quote.receive_utc_ns, quote.receive_ticks);
+    mark_gapped(quote, head_.number);
+    quote.flags |= last_flag(quote);
 }
 
 bool RingReader::covered(const feed::Status& status) const noexcept {
@@ -128,9 +144,7 @@ bool RingReader::covered(const feed::Status& status) const noexcept {
 }
 
 bool RingReader::covered(const feed::Clear& clear) const noexcept {
-    if (clear.instrument == feed::kNoInstrument) {
-        return clear.channel < covered_.clears.size() && head_.number <= covered_.clears[clear.channel];
-    }
+    if (clear.instrument == feed::kNoInstrument) return voided(clear);
     return clear.instrument < covered_.quotes.size() && head_.number <= covered_.quotes[clear.instrument];
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-// Valgrind's header needs nothing else.
+// Valgrind's header has no further dependencies.
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else

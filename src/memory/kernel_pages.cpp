@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/region_options.hpp>
 
 namespace millpond::memory {
@@ -105,8 +106,8 @@ std::size_t base_page_bytes() noexcept { return static_cast<std::size_t>(sysconf
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
     // An eighth of the address space, so that no sum with the result overflows.
     if (bytes > std::numeric_limits<std::size_t>::max() / 8) {
-        throw RegionError(ENOMEM, std::generic_category(),
-                          "region of " + size_text(bytes) + " exceeds the address space");
+        MILLPOND_THROW(RegionError(ENOMEM, std::generic_category(),
+                                   "region of " + size_text(bytes) + " exceeds the address space"));
     }
     return (bytes + unit - 1) & ~(unit - 1);
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// Information of the kernel about pages, from /sys and /proc.
+/// The kernel's information on pages, from /sys and /proc.
 namespace millpond::memory {
 
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
@@ -14,13 +14,13 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 /// The next multiple of `unit`, a power of two. Throws RegionError if there is none.
 [[nodiscard]] std::size_t round_up(std::size_t bytes, std::size_t unit);
 
-/// "64 MiB", "12 KiB", "5 bytes": the largest unit that divides it.
+/// Formats a size with the largest unit that divides it: "64 MiB", "12 KiB", "5 bytes".
 [[nodiscard]] std::string size_text(std::size_t bytes);
 
-/// "huge pages: asked for 64 MiB, 0 of 32 pages free": what the pool of 2 MiB pages has.
+/// Describes the pool of 2 MiB pages: "huge pages: asked for 64 MiB, 0 of 32 pages free".
 [[nodiscard]] std::string huge_page_shortage(std::size_t bytes);
 
-/// The choice in force in a file of /sys/kernel/mm/transparent_hugepage, "not known" if there is none.
+/// The selected value in a file of /sys/kernel/mm/transparent_hugepage; "not known" if there is none.
 [[nodiscard]] std::string transparent_choice(const char* file);
 
 /// Mount points of hugetlbfs with 2 MiB pages.
@@ -37,7 +37,7 @@ struct MappingFacts {
     int node{-1};
 };
 
-/// Sums what /proc/self/smaps and numa_maps say about [start, start + size).
+/// Sums the entries of /proc/self/smaps and numa_maps for [start, start + size).
 [[nodiscard]] MappingFacts read_mapping(const void* start, std::size_t size);
 
 }  // namespace millpond::memory

@@ -7,28 +7,42 @@
 #include <unistd.h>
 
 #include <limits.h>
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <vector>
 
+#include <millpond/core/exceptions.hpp>
+#include <millpond/core/file_size_limit.hpp>
+
+#include "control_group.hpp"
 #include "kernel_pages.hpp"
 
 namespace millpond::memory {
 namespace {
 
-constexpr const char* kSharedMemoryFolder = "/dev/shm";  // Where shm_open(3) keeps its objects.
+constexpr const char* kSharedMemoryFolder = "/dev/shm";  // shm_open(3) keeps its objects there.
+
+constexpr std::string_view kLockSuffix = ".lock";
+constexpr std::size_t kMaxName = NAME_MAX - kLockSuffix.size();
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 std::string file_name(std::string_view name) {
     const auto bare = name.starts_with('/') ? name.substr(1) : name;
     if (bare.empty() || bare == "." || bare == ".." || bare.find('/') != std::string_view::npos ||
-        bare.find('\0') != std::string_view::npos || bare.size() > NAME_MAX) {
-        throw std::invalid_argument("shared memory name '" + std::string(name) +
-                                    "': needs 1 to 255 characters after an optional leading slash, and no other slash");
+        std::ranges::any_of(bare, is_control) || bare.size() > kMaxName || bare.ends_with(kLockSuffix)) {
+        std::string shown(name);
+        std::ranges::replace_if(shown, is_control, '?');
+        MILLPOND_THROW(
+            std::invalid_argument("shared memory name '" + shown + "': needs 1 to " + std::to_string(kMaxName) +
+                                  " characters after an optional leading slash, no other slash, no control " +
+                                  "characters, and another ending than .lock"));
     }
     return std::string(bare);
 }
 
-/// Every path that an object of this name can have, hugetlbfs first.
+/// All possible paths of an object of this name, hugetlbfs first.
 std::vector<std::string> paths_of(std::string_view name) {
     const auto bare = file_name(name);
     auto folders = huge_page_mounts();
@@ -48,7 +62,7 @@ std::string huge_path(const std::vector<std::string>& paths) {
 
 bool on_huge_pages(const OpenObject& object) { return object.page_bytes > base_page_bytes(); }
 
-/// Fills in the information from the descriptor.
+/// Fills in the fields that the descriptor determines.
 void inspect(OpenObject& object) {
     struct stat facts{};
     if (fstat(object.descriptor.get(), &facts) != 0) fail(errno, object.path);
@@ -56,9 +70,9 @@ void inspect(OpenObject& object) {
     object.bytes = static_cast<std::size_t>(facts.st_size);
     struct statfs place{};
     object.page_bytes = base_page_bytes();
-    if (fstatfs(object.descriptor.get(), &place) == 0 && place.f_type == HUGETLBFS_MAGIC) {
-        object.page_bytes = static_cast<std::size_t>(place.f_bsize);
-    }
+    if (fstatfs(object.descriptor.get(), &place) != 0) return;
+    object.in_memory = place.f_type == TMPFS_MAGIC;
+    if (place.f_type == HUGETLBFS_MAGIC) object.page_bytes = static_cast<std::size_t>(place.f_bsize);
 }
 
 bool is_trusted(uid_t owner) { return owner == geteuid() || owner == 0; }
@@ -88,7 +102,21 @@ void require_own(const OpenObject& object, const RegionOptions& options) {
     }
 }
 
-/// An empty descriptor if there is no such object; throws on any other failure.
+/// Root removes another user's object at the name of an object to own: any user may create names in /dev/shm and
+/// would keep the owner out. Adds its description to `removed`.
+void remove_foreign(const std::string& path, std::vector<std::string>& removed) {
+    struct stat facts{};
+    if (geteuid() != 0 || lstat(path.c_str(), &facts) != 0 || is_trusted(facts.st_uid)) return;
+    const core::Descriptor object{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    const bool locked = object && descriptor_is_locked_elsewhere(object.get());
+    removed.push_back(path + " of user " + std::to_string(facts.st_uid) +
+                      (locked ? ", locked by a running process" : ""));
+    if ((S_ISDIR(facts.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str())) != 0 && errno != ENOENT) {
+        fail(errno, path + ": belongs to user " + std::to_string(facts.st_uid) + " and cannot be removed");
+    }
+}
+
+/// Opens an existing object; the descriptor is empty if there is none. Throws on any other failure.
 OpenObject open_existing(const std::string& path, Access access) {
     OpenObject object;
     const int flags = (access == Access::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -126,7 +154,7 @@ void open_up(const OpenObject& object, const RegionOptions& options) {
     fail(error, object.path + kPermissionsRefused);
 }
 
-/// An empty descriptor if another process created it meanwhile.
+/// Creates an object; the descriptor is empty if another process created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
     object.descriptor = core::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -148,68 +176,111 @@ void require_page_size(const OpenObject& object, const RegionOptions& options) {
     }
 }
 
-/// Allocates an object without a size, checks the size of any other.
-void settle_size(OpenObject& object, std::size_t bytes) {
+/// Removes an object without a size if the process's control group cannot hold it.
+void require_memory(const OpenObject& object, std::size_t bytes) {
+    MILLPOND_TRY { require_memory_in_control_group(bytes); }
+    MILLPOND_CATCH(...) {
+        unlink(object.path.c_str());
+        MILLPOND_RETHROW;
+    }
+}
+
+/// Allocates an object without a size, checks the size of any other. Returns 0, or the errno of a failed allocation.
+[[nodiscard]] int settle_size(OpenObject& object, std::size_t bytes) {
     const auto wanted = round_up(bytes, object.page_bytes);
     if (object.bytes == 0) {
+        if (object.in_memory) require_memory(object, wanted);
         int error = EINTR;
+        const core::FileSizeLimit limit;
         while (error == EINTR) error = posix_fallocate(object.descriptor.get(), 0, static_cast<off_t>(wanted));
-        if (error != 0) {
-            const bool huge = on_huge_pages(object);
-            const auto why =
-                huge ? huge_page_shortage(wanted) + "; raise vm.nr_hugepages or use prefer"
-                     : object.path + ": cannot allocate " + size_text(wanted) + "; free space there or ask for less";
-            unlink(object.path.c_str());
-            fail(error, why);
-        }
+        if (error != 0) return error;
         object.bytes = wanted;
         object.created = true;
     } else if (object.bytes != wanted) {
         fail(EEXIST, object.path + ": exists with " + size_text(object.bytes) + ", asked for " + size_text(wanted) +
                          "; unlink it first");
     }
+    return 0;
 }
 
-/// False if the name was replaced meanwhile; the caller must start again.
-bool own(OpenObject& object, const RegionOptions& options) {
+/// Removes the object, which settle_size could not allocate.
+[[noreturn]] void refuse_to_allocate(const OpenObject& object, std::size_t bytes, int error) {
+    const auto wanted = round_up(bytes, object.page_bytes);
+    const auto why = on_huge_pages(object) ? huge_page_shortage(wanted) + "; raise vm.nr_hugepages or use prefer"
+                                           : object.path + ": cannot allocate " + size_text(wanted) +
+                                                 "; free space there or ask for less";
+    unlink(object.path.c_str());
+    fail(error, why);
+}
+
+[[noreturn]] void refuse_second_owner(const std::string& shown) { fail(EBUSY, shown + ": another process owns it"); }
+
+/// False if another process owns it.
+[[nodiscard]] bool try_lock_object(const OpenObject& object, Ownership ownership) {
+    const int descriptor = object.descriptor.get();
+    return try_lock_descriptor(descriptor) ||
+           (ownership == Ownership::by_lock_file && !descriptor_is_locked_elsewhere(descriptor));
+}
+
+enum class Owned : std::uint8_t {
+    yes,
+    elsewhere,  ///< Another process owns it.
+    replaced,   ///< The name leads to another object by now; the caller must start again.
+};
+
+Owned own(OpenObject& object, const RegionOptions& options, Ownership ownership) {
     require_own(object, options);
-    if (!options.exclusive) return true;
-    if (!try_lock_descriptor(object.descriptor.get())) {
-        fail(EBUSY, object.path + ": another process owns it");
-    }
-    if (!leads_to(object.path, object.descriptor.get())) return false;
+    if (!options.exclusive) return Owned::yes;
+    if (!try_lock_object(object, ownership)) return Owned::elsewhere;
+    if (!leads_to(object.path, object.descriptor.get())) return Owned::replaced;
     open_up(object, options);
     inspect(object);  // The previous owner may have set its size since.
-    return true;
+    return Owned::yes;
 }
 
-OpenObject open_or_create(const std::vector<std::string>& existing, const std::string& fresh,
-                          const RegionOptions& options) {
+enum class Place : std::uint8_t { shared_memory, files };
+
+/// Opens or creates an object and locks it. If another process owns it, the descriptor is empty and the path set.
+OpenObject try_open_or_create(const std::vector<std::string>& existing, const std::string& fresh,
+                              const RegionOptions& options, Ownership ownership, Place place) {
+    std::vector<std::string> removed;
     for (;;) {
         OpenObject object;
         for (const auto& path : existing) {
+            if (place == Place::shared_memory && options.exclusive) remove_foreign(path, removed);
             object = open_existing(path, Access::writable);
             if (object.descriptor) break;
         }
         if (!object.descriptor) object = create(fresh, options);
-        if (object.descriptor && own(object, options)) return object;
+        if (!object.descriptor) continue;
+        const auto owned = own(object, options, ownership);
+        if (owned == Owned::replaced) continue;
+        if (owned == Owned::elsewhere) object.descriptor = {};
+        object.removed = std::move(removed);
+        return object;
     }
 }
 
-OpenObject opened(OpenObject object, const std::string& name, const RegionOptions& options) {
+OpenObject open_or_create(const std::vector<std::string>& existing, const std::string& fresh,
+                          const RegionOptions& options, Ownership ownership, Place place) {
+    auto object = try_open_or_create(existing, fresh, options, ownership, place);
+    if (!object.descriptor) refuse_second_owner(object.path);
+    return object;
+}
+
+OpenObject opened(OpenObject object, const std::string& name, const RegionOptions& options, Ownership ownership) {
     if (!object.descriptor) fail(ENOENT, name);
     if (object.bytes == 0) fail(EAGAIN, name + ": has no size yet; its creator has not finished, open it again");
     require_page_size(object, options);
     require_own(object, options);
-    if (options.exclusive && !try_lock_descriptor(object.descriptor.get())) {
-        fail(EBUSY, name + ": another process owns it");
-    }
+    if (options.exclusive && !try_lock_object(object, ownership)) refuse_second_owner(name);
     return object;
 }
 
 }  // namespace
 
-OpenObject make_shared_object(std::string_view name, std::size_t bytes, const RegionOptions& options) {
+OpenObject make_shared_object(std::string_view name, std::size_t bytes, const RegionOptions& options,
+                              Ownership ownership) {
     const auto paths = paths_of(name);
     const auto& small = paths.back();
     const auto fresh = may_use_reserved(options.huge_pages) ? huge_path(paths) : small;
@@ -218,22 +289,23 @@ OpenObject make_shared_object(std::string_view name, std::size_t bytes, const Re
              "huge pages: shared memory needs a writable hugetlbfs mount with 2 MiB pages and there is none; "
              "mount one (mount -t hugetlbfs -o pagesize=2M none /dev/hugepages) or use prefer");
     }
-    auto object = open_or_create(paths, fresh.empty() ? small : fresh, options);
+    auto object = open_or_create(paths, fresh.empty() ? small : fresh, options, ownership, Place::shared_memory);
     require_page_size(object, options);
-    try {
-        settle_size(object, bytes);
-    } catch (const RegionError&) {
-        if (options.huge_pages != HugePages::prefer || object.bytes != 0 || !on_huge_pages(object)) throw;
-        object = open_or_create({small}, small, options);
-        settle_size(object, bytes);
+    int error = settle_size(object, bytes);
+    if (error != 0 && options.huge_pages == HugePages::prefer && on_huge_pages(object)) {
+        unlink(object.path.c_str());
+        object = open_or_create({small}, small, options, ownership, Place::shared_memory);
+        error = settle_size(object, bytes);
     }
+    if (error != 0) refuse_to_allocate(object, bytes, error);
+    object.name = file_name(name);
     return object;
 }
 
 OpenObject make_file_object(const std::string& path, std::size_t bytes, const RegionOptions& options) {
-    auto object = open_or_create({path}, path, options);
+    auto object = open_or_create({path}, path, options, Ownership::by_mark, Place::files);
     require_page_size(object, options);
-    settle_size(object, bytes);
+    if (const int error = settle_size(object, bytes); error != 0) refuse_to_allocate(object, bytes, error);
     return object;
 }
 
@@ -243,11 +315,17 @@ OpenObject open_shared_object(std::string_view name, Access access, const Region
         object = open_existing(path, access);
         if (object.descriptor) break;
     }
-    return opened(std::move(object), "shared memory " + std::string(name), options);
+    object.name = file_name(name);
+    return opened(std::move(object), "shared memory " + std::string(name), options, Ownership::by_lock_file);
 }
 
 OpenObject open_file_object(const std::string& path, Access access, const RegionOptions& options) {
-    return opened(open_existing(path, access), path, options);
+    return opened(open_existing(path, access), path, options, Ownership::by_mark);
+}
+
+OpenObject try_open_lock_object(std::string_view name) {
+    const auto path = std::string(kSharedMemoryFolder).append("/").append(file_name(name)).append(kLockSuffix);
+    return try_open_or_create({path}, path, {.exclusive = true}, Ownership::by_mark, Place::shared_memory);
 }
 
 bool unlink_shared_object(std::string_view name) {

@@ -1,3 +1,4 @@
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/numa_topology.hpp>
 
 #include <sched.h>
@@ -11,7 +12,7 @@
 namespace millpond::memory {
 namespace {
 
-/// The numbers of a kernel list, "0-3,8"; empty if there is no such file.
+/// Reads the numbers of a kernel list such as "0-3,8"; empty if there is no such file.
 std::vector<int> numbers_in(const std::string& file) {
     std::vector<int> numbers;
     std::ifstream in(file);
@@ -35,7 +36,7 @@ NumaTopology NumaTopology::of_system(const std::string& root) {
     const auto with_memory = numbers_in(root + "/has_memory");
     if (with_memory.empty()) return topology;
     if (with_memory.size() > std::numeric_limits<std::uint8_t>::max()) {
-        throw std::length_error(std::to_string(with_memory.size()) + " NUMA nodes, the most is 255");
+        MILLPOND_THROW(std::length_error(std::to_string(with_memory.size()) + " NUMA nodes, the maximum is 255"));
     }
     topology.nodes = with_memory;
     for (std::size_t index = 0; index < with_memory.size(); ++index) {

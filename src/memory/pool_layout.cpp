@@ -10,6 +10,7 @@
 #include <string>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/detail/block_cache.hpp>
 #include <millpond/memory/detail/credits.hpp>
 
@@ -21,10 +22,10 @@ constexpr std::size_t kSetConflictBytes = 512;
 constexpr std::uint32_t kLargestMagazine = 65'535;
 constexpr std::size_t kUsualMagazine = 63;  // With the null below, a unit of magazines.
 constexpr std::size_t kLargestAutomatic = 255;
-constexpr std::uint32_t kMostBlocks = std::numeric_limits<std::uint32_t>::max() / 2;
+constexpr std::uint32_t kMaxBlocks = std::numeric_limits<std::uint32_t>::max() / 2;
 
 [[noreturn]] void refuse(const PoolOptions& options, const std::string& what) {
-    throw std::invalid_argument("pool '" + options.name + "': " + what);
+    MILLPOND_THROW(std::invalid_argument((options.name.empty() ? "pool: " : "pool '" + options.name + "': ") + what));
 }
 
 std::size_t align(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -49,22 +50,23 @@ std::uint32_t magazine_size(std::size_t capacity, const PoolOptions& options) {
 PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options,
                      std::size_t record_bytes, std::size_t guard_bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    if (block_bytes == 0) refuse(options, "blocks of 0 bytes, the least is 1");
-    if (capacity == 0) refuse(options, "a capacity of 0 blocks, the least is 1");
+    if (block_bytes == 0) refuse(options, "blocks of 0 bytes, the minimum is 1");
+    if (capacity == 0) refuse(options, "a capacity of 0 blocks, the minimum is 1");
     if (!std::has_single_bit(options.alignment) || options.alignment > page) {
         refuse(options, "alignment " + std::to_string(options.alignment) + " is not a power of two up to " +
                             std::to_string(page));
     }
     if (options.magazine_blocks != kAutomaticMagazine && options.magazine_blocks > kLargestMagazine) {
-        refuse(options, "magazines of " + std::to_string(options.magazine_blocks) + " blocks, the most is " +
+        refuse(options, "magazines of " + std::to_string(options.magazine_blocks) + " blocks, the maximum is " +
                             std::to_string(kLargestMagazine));
     }
 
     const auto refuse_size = [&] {
         refuse(options, std::to_string(capacity) + " blocks of " + std::to_string(block_bytes) +
-                            " bytes, the most is " + std::to_string(kMostBlocks) + " blocks and what can be addressed");
+                            " bytes, the maximum is " + std::to_string(kMaxBlocks) +
+                            " blocks and what can be addressed");
     };
-    if (capacity > kMostBlocks) refuse_size();  // -1 too, which the sums below would wrap around
+    if (capacity > kMaxBlocks) refuse_size();  // -1 too, which the sums below would wrap around
 
     PoolLayout layout;
     layout.block_bytes = block_bytes;
@@ -79,15 +81,15 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
         refuse(options, "with magazines of " + std::to_string(size) + " blocks " + std::to_string(layout.caches) +
                             " caches may hold " + std::to_string(held) + " blocks, more than the capacity of " +
                             std::to_string(capacity) +
-                            ": take smaller magazines or fewer caches, or say Capacity::elastic or Capacity::strict");
+                            ": use smaller magazines or fewer caches, or choose Capacity::elastic or Capacity::strict");
     }
     const auto magazines = size == 0 ? 0 : owned / size + 2 * (std::size_t{layout.caches} + 1);
-    if (owned > kMostBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) refuse_size();
+    if (owned > kMaxBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) refuse_size();
     layout.stride = spread(block_bytes + guard_bytes, options.alignment);
     layout.capacity = static_cast<std::uint32_t>(capacity);
     layout.owned = static_cast<std::uint32_t>(owned);
     layout.magazines = static_cast<std::uint32_t>(magazines);
-    // One place for the null below.
+    // A place for the null below the magazine.
     layout.magazine_places =
         static_cast<std::uint32_t>(align((size + 1) * sizeof(void*), BlockCache::kMagazineUnit) / sizeof(void*));
     // Without magazines the depot itself stops at N, because it owns no more.

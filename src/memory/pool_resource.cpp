@@ -3,12 +3,13 @@
 #include <stdexcept>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/exceptions.hpp>
 
 namespace millpond::memory {
 
 PoolResource::PoolResource(const PoolResourceOptions& options) : upstream_(options.upstream) {
     const auto refuse = [&](const std::string& what) {
-        throw std::invalid_argument("pool resource '" + options.name + "': " + what);
+        MILLPOND_THROW(std::invalid_argument("pool resource '" + options.name + "': " + what));
     };
     if (upstream_ == nullptr) refuse("no upstream; std::pmr::null_memory_resource() refuses instead");
     if (options.classes.empty() || options.classes.size() >= kNoClass) refuse("needs 1 to 254 size classes");

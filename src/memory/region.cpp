@@ -12,8 +12,10 @@
 #include <climits>
 #include <stdexcept>
 
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/residency.hpp>
 
+#include "control_group.hpp"
 #include "kernel_pages.hpp"
 #include "named_object.hpp"
 
@@ -21,7 +23,7 @@ namespace millpond::memory {
 namespace {
 
 void refuse_nothing(std::size_t bytes) {
-    if (bytes == 0) throw std::invalid_argument("region: asked for 0 bytes, the least is 1");
+    if (bytes == 0) MILLPOND_THROW(std::invalid_argument("region: asked for 0 bytes, the minimum is 1"));
 }
 
 struct Mapping {
@@ -31,7 +33,7 @@ struct Mapping {
     std::size_t whole_size;
 };
 
-/// data == nullptr if there are not enough free huge pages.
+/// Returns data == nullptr if there are not enough free huge pages.
 Mapping map_reserved_huge(std::size_t bytes) {
     const auto size = round_up(bytes, kHugePageBytes);
     void* at =
@@ -41,15 +43,15 @@ Mapping map_reserved_huge(std::size_t bytes) {
     return {data, size, data, size};
 }
 
-/// Base pages, aligned and advised so that they may become transparent huge ones. The unreachable pages around them
-/// catch overruns and keep the kernel from merging two Regions into one line of its reports.
+/// Maps base pages, aligned and advised for transparent huge pages. The inaccessible pages around them catch overruns
+/// and keep the kernel from merging two Regions in its reports.
 Mapping map_base(std::size_t bytes, bool transparent) {
     const auto page = base_page_bytes();
     const auto unit = transparent ? kHugePageBytes : page;
     const auto size = round_up(bytes, unit);
     const auto whole_size = size + unit + 2 * page;
     void* at = mmap(nullptr, whole_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) fail(errno, "region: no room for " + size_text(size) + " in the address space");
+    if (at == MAP_FAILED) fail(errno, "region: no space for " + size_text(size) + " in the address space");
     auto* whole = static_cast<std::byte*>(at);
     const auto first = round_up(reinterpret_cast<std::size_t>(whole) + page, unit);
     auto* data = whole + (first - reinterpret_cast<std::size_t>(whole));
@@ -64,11 +66,12 @@ Mapping map_base(std::size_t bytes, bool transparent) {
     return {data, size, whole, whole_size};
 }
 
-/// Source: mbind(2). By system call, so that libnuma is not needed.
+/// Source: mbind(2). A direct system call, so that libnuma is not needed.
 void bind_to_node(std::byte* data, std::size_t size, int node) {
     std::string online;
     if (node < 0 || !node_is_online(node, online)) {
-        throw std::invalid_argument("numa_node: asked for node " + std::to_string(node) + ", online are " + online);
+        MILLPOND_THROW(
+            std::invalid_argument("numa_node: asked for node " + std::to_string(node) + ", online are " + online));
     }
     constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
     std::array<unsigned long, 16> mask{};
@@ -83,7 +86,7 @@ void bind_to_node(std::byte* data, std::size_t size, int node) {
 }
 
 void lock_pages(std::byte* data, std::size_t size) {
-    // By system call: the sanitizers replace mlock by a function that does nothing and reports success.
+    // A direct system call: the sanitizers replace mlock by a function that does nothing and reports success.
     if (syscall(SYS_mlock, data, size) == 0) return;
     const int error = errno;
     struct rlimit limit{};
@@ -119,24 +122,43 @@ Region Region::anonymous(std::size_t bytes, const RegionOptions& options) {
 
 Region Region::shared(std::string_view name, std::size_t bytes, const RegionOptions& options) {
     refuse_nothing(bytes);
-    auto object = make_shared_object(name, bytes, options);
-    return of_object(object, Access::writable, options);
+    OwnerLock lock;
+    if (options.exclusive) lock = OwnerLock::acquire(name);
+    auto object = make_shared_object(name, bytes, options, Ownership::by_lock_file);
+    auto region = of_object(object, Access::writable, options);
+    region.removed_.insert(region.removed_.begin(), lock.removed().begin(), lock.removed().end());
+    region.lock_ = std::move(lock);
+    return region;
+}
+
+Region Region::shared(const OwnerLock& lock, std::size_t bytes, const RegionOptions& options) {
+    refuse_nothing(bytes);
+    auto exclusive = options;
+    exclusive.exclusive = true;
+    auto object = make_shared_object(lock.name(), bytes, exclusive, Ownership::by_mark);
+    return of_object(object, Access::writable, exclusive);
 }
 
 Region Region::open_shared(std::string_view name, Access access, const RegionOptions& options) {
+    OwnerLock lock;
+    if (options.exclusive) lock = OwnerLock::acquire(name);
     auto object = open_shared_object(name, access, options);
-    return of_object(object, access, options);
+    auto region = of_object(object, access, options);
+    region.lock_ = std::move(lock);
+    return region;
 }
 
 Region Region::file(const std::filesystem::path& path, std::size_t bytes, const RegionOptions& options) {
     refuse_nothing(bytes);
-    if (options.numa_node != kAnyNode) throw std::invalid_argument("numa_node: the kernel places the pages of a file");
+    if (options.numa_node != kAnyNode)
+        MILLPOND_THROW(std::invalid_argument("numa_node: the kernel places the pages of a file"));
     auto object = make_file_object(path.string(), bytes, options);
     return of_object(object, Access::writable, options);
 }
 
 Region Region::open_file(const std::filesystem::path& path, Access access, const RegionOptions& options) {
-    if (options.numa_node != kAnyNode) throw std::invalid_argument("numa_node: the kernel places the pages of a file");
+    if (options.numa_node != kAnyNode)
+        MILLPOND_THROW(std::invalid_argument("numa_node: the kernel places the pages of a file"));
     auto object = open_file_object(path.string(), access, options);
     return of_object(object, access, options);
 }
@@ -161,23 +183,28 @@ Region Region::of_object(OpenObject& object, Access access, const RegionOptions&
     region.access_ = access;
     region.created_ = object.created;
     region.path_ = std::move(object.path);
+    region.name_ = std::move(object.name);
+    region.removed_ = std::move(object.removed);
     if (options.huge_pages != HugePages::none && region.page_bytes_ == base_page_bytes()) {
         madvise(region.data_, region.size_, MADV_HUGEPAGE);  // If the kernel refuses, the report shows it.
     }
-    try {
-        region.settle(options);
-    } catch (...) {
+    MILLPOND_TRY { region.settle(options); }
+    MILLPOND_CATCH(...) {
         if (region.created_) unlink(region.path_.c_str());  // nothing is left behind
-        throw;
+        MILLPOND_RETHROW;
     }
     return region;
 }
 
 void Region::settle(const RegionOptions& options) {
-    wish_ = options.huge_pages;
+    requested_pages_ = options.huge_pages;
     if (options.numa_node != kAnyNode) bind_to_node(data_, size_, options.numa_node);
-    // A node may have fewer huge pages than the machine: bound pages are taken now, where a lack is an error code.
+    // A node may have fewer huge pages than the machine: make bound pages present now, where a shortage is an error
+    // code.
     const bool bound_huge = options.numa_node != kAnyNode && page_bytes_ == kHugePageBytes;
+    // Objects were allocated at creation; reserved huge pages do not count in the group.
+    const bool fresh = !descriptor_ && page_bytes_ != kHugePageBytes;
+    if (fresh && (options.prefault || options.lock)) require_memory_in_control_group(size_);
     if (options.prefault || bound_huge) make_present(bytes(), writable());
     if (options.lock) lock_pages(data_, size_);
 }
@@ -193,13 +220,28 @@ void Region::swap(Region& other) noexcept {
     std::swap(mapping_size_, other.mapping_size_);
     std::swap(page_bytes_, other.page_bytes_);
     std::swap(descriptor_, other.descriptor_);
-    std::swap(wish_, other.wish_);
+    std::swap(requested_pages_, other.requested_pages_);
     std::swap(access_, other.access_);
     std::swap(created_, other.created_);
+    removed_.swap(other.removed_);
     path_.swap(other.path_);
+    name_.swap(other.name_);
+    std::swap(lock_, other.lock_);
 }
 
-bool Region::try_lock_exclusive() noexcept { return descriptor_ && try_lock_descriptor(descriptor_.get()); }
+bool Region::try_lock_exclusive() noexcept {
+    MILLPOND_TRY {
+        if (!descriptor_ || !writable()) return false;
+        if (name_.empty()) return try_lock_descriptor(descriptor_.get());
+        if (lock_) return true;
+        auto lock = OwnerLock::try_acquire(name_);
+        if (!lock || !name_is_current()) return false;
+        if (!try_lock_descriptor(descriptor_.get()) && owned_elsewhere()) return false;
+        lock_ = std::move(lock);
+        return true;
+    }
+    MILLPOND_CATCH(const std::exception&) { return false; }
+}
 
 bool Region::owned_elsewhere() const noexcept {
     return descriptor_ && descriptor_is_locked_elsewhere(descriptor_.get());
@@ -217,10 +259,10 @@ RegionReport Region::report() const {
     report.resident_bytes = facts.resident_bytes;
     report.locked_bytes = facts.locked_bytes;
     report.numa_node = facts.node;
-    const bool may_lack = wish_ == HugePages::prefer || wish_ == HugePages::transparent;
+    const bool may_lack = requested_pages_ == HugePages::prefer || requested_pages_ == HugePages::transparent;
     if (may_lack && page_bytes_ != kHugePageBytes && facts.huge_bytes < facts.resident_bytes) {
-        report.shortfall = wish_ == HugePages::prefer ? huge_page_shortage(size_) + "; transparent ones ("
-                                                      : "huge pages: transparent ones (";
+        report.shortfall = requested_pages_ == HugePages::prefer ? huge_page_shortage(size_) + "; transparent ones ("
+                                                                 : "huge pages: transparent ones (";
         report.shortfall += transparent_choice(descriptor_ ? "shmem_enabled" : "enabled") + ") hold " +
                             size_text(facts.huge_bytes) + " of " + size_text(facts.resident_bytes) + " in use";
     }

@@ -1,3 +1,4 @@
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/region_resource.hpp>
 
 #include <algorithm>
@@ -16,11 +17,8 @@ bool has_region(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* RegionResource::do_allocate(std::size_t bytes, std::size_t alignment) {
     if (!has_region(bytes, alignment)) return upstream_->allocate(bytes, alignment);
-    try {
-        return regions_.emplace_back(Region::anonymous(bytes, options_)).data();
-    } catch (const RegionError&) {
-        throw std::bad_alloc();
-    }
+    MILLPOND_TRY { return regions_.emplace_back(Region::anonymous(bytes, options_)).data(); }
+    MILLPOND_CATCH(const RegionError&) { MILLPOND_THROW(std::bad_alloc()); }
 }
 
 void RegionResource::do_deallocate(void* place, std::size_t bytes, std::size_t alignment) {

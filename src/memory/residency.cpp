@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/region_options.hpp>
 
 #include "kernel_pages.hpp"
@@ -33,14 +34,14 @@ void make_present(std::span<std::byte> bytes, bool writable) {
     } while (result != 0 && errno == EINTR);
     if (result == 0) return;
     if (errno != EINVAL) {
-        throw RegionError(
+        MILLPOND_THROW(RegionError(
             errno, std::generic_category(),
             "prefault: cannot make " + size_text(bytes.size()) +
-                " present; free memory, or raise the limit of the control group or of the node's huge pages");
+                " present; free memory, or raise the limit of the control group or of the node's huge pages"));
     }
     touch(bytes, writable);
 }
 
-void let_go(std::span<std::byte> bytes) noexcept { madvise(bytes.data(), bytes.size(), MADV_DONTNEED); }
+void drop_pages(std::span<std::byte> bytes) noexcept { madvise(bytes.data(), bytes.size(), MADV_DONTNEED); }
 
 }  // namespace millpond::memory

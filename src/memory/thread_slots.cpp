@@ -1,9 +1,11 @@
+#include <millpond/core/exceptions.hpp>
 #include <millpond/memory/detail/thread_slots.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -35,6 +37,7 @@ struct ThreadTable {
 inline constinit std::mutex registry_mutex;
 inline constinit std::array<PoolEntry, kMaxPools> pools{};
 inline constinit ThreadTable* threads = nullptr;
+inline constinit std::atomic<unsigned> unnamed_pools{0};
 
 inline constinit thread_local bool thread_has_ended = false;
 
@@ -78,8 +81,8 @@ PoolSlot::PoolSlot(void* pool, GiveBack give_back, const void* begin, const void
     const std::lock_guard lock(registry_mutex);
     const auto free = std::ranges::find(pools, nullptr, &PoolEntry::pool);
     if (free == pools.end()) {
-        throw std::length_error("pool '" + std::string(name) + "': " + std::to_string(kMaxPools) +
-                                " pools are alive, more are not possible");
+        MILLPOND_THROW(std::length_error("pool '" + std::string(name) + "': " + std::to_string(kMaxPools) +
+                                         " pools are alive, more are not possible"));
     }
     *free = {pool, give_back, begin, end, name};
     number_ = static_cast<std::size_t>(free - pools.begin());
@@ -105,6 +108,10 @@ const char* PoolSlot::owner_of(const void* pointer) noexcept {
         }
     }
     return nullptr;
+}
+
+std::string next_pool_name() {
+    return "pool-" + std::to_string(unnamed_pools.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 void misuse(const char* pool, const char* what, const void* block, const char* file, unsigned line) noexcept {

@@ -17,7 +17,7 @@ void append(std::string& out, const char* format, Args... args) {
     out.append(line.data(), std::min(static_cast<std::size_t>(length), line.size() - 1));
 }
 
-/// Percent of the next line: each halving of what is left to 100 has the same number of lines.
+/// Percentile of the next line: each halving of the distance to 100 has the same number of lines.
 double next_level(double percent, int steps_per_halving) {
     const double halvings = std::floor(std::log2(100.0 / (100.0 - percent))) + 1.0;
     return percent + 100.0 / (static_cast<double>(steps_per_halving) * std::exp2(halvings));

@@ -46,19 +46,19 @@ double HistogramSnapshot::standard_deviation() const noexcept {
     return std::sqrt(squares / static_cast<double>(total));
 }
 
-// A snapshot taken while a value was recorded may hold the value's count without its least or most, and an interval
-// has those of its past: the outermost buckets bound both.
+// A snapshot made while a value was recorded may have its count without its minimum or maximum, and an interval has the
+// minimum and maximum of the time before it too: the outermost buckets bound both.
 std::uint64_t HistogramSnapshot::min() const noexcept {
     const auto first = bucket_at(*this, 1);
-    return first == kBuckets ? 0 : std::clamp(least, bucket_low(first), bucket_high(first));
+    return first == kBuckets ? 0 : std::clamp(min_value, bucket_low(first), bucket_high(first));
 }
 
 std::uint64_t HistogramSnapshot::max() const noexcept {
     const auto last = bucket_at(*this, std::max(count(), std::uint64_t{1}));
     if (last == kBuckets) return 0;
     const auto low = bucket_low(last);
-    // The last bucket also holds whatever is larger than it.
-    return last + 1 == kBuckets ? std::max(most, low) : std::clamp(most, low, bucket_high(last));
+    // The last bucket also counts larger values.
+    return last + 1 == kBuckets ? std::max(max_value, low) : std::clamp(max_value, low, bucket_high(last));
 }
 
 std::uint64_t HistogramSnapshot::percentile(double percent) const noexcept {
@@ -79,8 +79,8 @@ std::uint64_t HistogramSnapshot::count_up_to(std::uint64_t nanos) const noexcept
 void HistogramSnapshot::merge(const HistogramSnapshot& other) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) counts[i] += other.counts[i];
     sum += other.sum;
-    least = std::min(least, other.least);
-    most = std::max(most, other.most);
+    min_value = std::min(min_value, other.min_value);
+    max_value = std::max(max_value, other.max_value);
 }
 
 void HistogramSnapshot::subtract(const HistogramSnapshot& earlier) noexcept {

@@ -19,12 +19,12 @@ constexpr std::size_t kControlBytes = 192;
 static_assert(kControlBytes >= CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(3 * sizeof(timespec)) +
                                    CMSG_SPACE(sizeof(std::uint32_t)) + CMSG_SPACE(sizeof(int)));
 
-/// The kernel's 32-bit count, which wraps, of datagrams that it dropped before a socket.
+/// The kernel's 32-bit counter of dropped datagrams, which wraps.
 class KernelDrops {
 public:
     explicit KernelDrops(core::Tally& tally) noexcept : tally_(&tally) {}
 
-    /// A queued datagram may have an older total than the requested one: it is ignored.
+    /// Ignores an older total: a queued datagram may carry one that is older than the one from refresh_kernel_drops.
     void note(std::uint32_t kernel_total) noexcept {
         const auto fresh = static_cast<std::int32_t>(kernel_total - kernel_total_);
         if (fresh <= 0) return;
@@ -37,14 +37,14 @@ private:
     std::uint32_t kernel_total_{0};
 };
 
-/// The kernel's information about a datagram; zero if absent.
+/// Control data of a datagram; zero if absent.
 struct ControlData {
     std::int64_t kernel_ns{0};
     std::int64_t nic_ns{0};
-    std::size_t segment{0};  ///< Bytes of each datagram of a train.
+    std::size_t segment{0};  ///< Bytes of each coalesced datagram.
 };
 
-/// Reads control messages one after the other; passes a drop counter among them to `drops`.
+/// Reads the control messages of a datagram and updates `drops`.
 /// Source: cmsg(3), socket(7), udp(7), Linux Documentation/networking/timestamping.rst.
 inline ControlData read_control(msghdr& header, KernelDrops& drops) noexcept {
     const auto nanos = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };

@@ -12,38 +12,38 @@
 
 namespace millpond::net::detail {
 
-/// One message of the kernel: a datagram, or a train of datagrams of `control.segment` bytes each.
+/// A message of the kernel: a datagram, or several coalesced ones of `control.segment` bytes each (GRO).
 struct Message {
     std::span<const std::byte> bytes;
-    bool cut{false};  ///< It did not fit; the length is its own nevertheless.
+    bool cut{false};  ///< Truncated; `bytes` still has its full length.
     ControlData control;
 };
 
-/// The datagrams of a poll, from the kernel's messages: trains are split, truncated ones are counted and left out.
+/// Lists the datagrams of a poll: splits coalesced ones, and counts and skips truncated ones.
 class DatagramList {
 public:
-    DatagramList(std::size_t room, bool nic_time, ReceiveCounters& counters)
-        : list_(room), nic_time_(nic_time), counters_(&counters) {}
+    DatagramList(std::size_t capacity, bool nic_time, ReceiveCounters& counters)
+        : list_(capacity), nic_time_(nic_time), counters_(&counters) {}
 
     /// Lists the messages of `next(message)` until it returns false or the list is full. The next call continues a
-    /// train that did not fit; its bytes must stay until then.
+    /// message that did not fit; its bytes must stay valid until then.
     template <class Next>
     std::span<const Datagram> fill(std::uint64_t ticks, Next&& next) noexcept {
         // Local copies until the end: for the compiler, any write to the list may change a member.
         auto* out = list_.data();
-        auto* const room = out + list_.size();
+        auto* const end = out + list_.size();
         auto message = message_;
         auto at = at_;
         auto rest = in_message_;
         std::uint64_t bytes = 0;
-        while (out != room) {
+        while (out != end) {
             if (!rest) {
                 if (!next(message)) break;
                 at = 0;
                 if (message.cut) {
                     counters_->truncated.add();
-                    counters_->longest_truncated.set(
-                        std::max<std::uint64_t>(counters_->longest_truncated.read(), message.bytes.size()));
+                    counters_->max_truncated.set(
+                        std::max<std::uint64_t>(counters_->max_truncated.read(), message.bytes.size()));
                     continue;
                 }
             }
@@ -57,7 +57,7 @@ public:
                 *out++ = {message.bytes.subspan(at, size), utc, ticks};
                 at += size;
                 bytes += size;
-            } while (at != length && out != room);
+            } while (at != length && out != end);
             rest = at != length;
             if (nic_time_ && control.nic_ns == 0)
                 counters_->without_nic_time.add(static_cast<std::size_t>(out - first));
@@ -71,7 +71,7 @@ public:
         return {list_.data(), count};
     }
 
-    /// A train goes on.
+    /// Whether the latest message continues in the next call.
     [[nodiscard]] bool in_message() const noexcept { return in_message_; }
 
 private:
@@ -83,9 +83,9 @@ private:
     ReceiveCounters* counters_;
 };
 
-/// Room in the list of a poll for each train.
+/// Capacity of the list of a poll for each coalesced message.
 constexpr std::size_t kDatagramsPerTrain = 64;
-/// The longest datagram, and the longest train.
-constexpr std::size_t kLongestDatagram = 65'536;
+/// Maximum bytes of a datagram, and of a coalesced message.
+constexpr std::size_t kMaxDatagram = 65'536;
 
 }  // namespace millpond::net::detail

@@ -44,7 +44,7 @@ public:
     void skip_unless_equal(unsigned reg, std::uint32_t value, int instructions) {
         put(BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, instructions, static_cast<int>(value));
     }
-    /// To `pass` unless `bytes` from register `from` on lie within the frame, which ends at register 3.
+    /// Jumps to `pass` unless `bytes` from register `from` on are inside the frame, which ends at register 3.
     void pass_unless_inside(unsigned from, int bytes) {
         set(4, from);
         calculate(BPF_ADD, 4, bytes);
@@ -55,7 +55,7 @@ public:
         put(BPF_DW, to, BPF_PSEUDO_MAP_FD, 0, map);  // BPF_LD and BPF_IMM are 0
         put(0, 0, 0, 0, 0);
     }
-    /// The address of the only element of an array map.
+    /// Loads the address of the only element of an array map.
     void load_element(unsigned to, int map) {
         put(BPF_DW, to, BPF_PSEUDO_MAP_VALUE, 0, map);
         put(0, 0, 0, 0, 0);
@@ -64,7 +64,7 @@ public:
     void call(int function) { put(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
     void leave() { put(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 
-    /// The whole program, which ends by passing the frame on.
+    /// Completes the program, which ends by passing the frame on.
     std::vector<bpf_insn> finish() {
         for (const auto at : to_pass_) code_[at].off = static_cast<__s16>(code_.size() - at - 1);
         set_value(0, XDP_PASS);
@@ -87,7 +87,7 @@ private:
     std::vector<std::size_t> to_pass_;
 };
 
-/// An IPv4 address as in a frame.
+/// An IPv4 address in the frame's byte order.
 std::uint32_t wire_address(const SocketAddress& address) {
     sockaddr_storage storage;
     address.to_kernel(storage);

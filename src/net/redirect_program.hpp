@@ -23,7 +23,7 @@ struct RedirectRule {
 /// Source: Linux Documentation/bpf/standardization/instruction-set.rst, Documentation/networking/af_xdp.rst.
 class RedirectProgram {
 public:
-    /// Loads it; nothing is redirected yet. Throws SocketError.
+    /// Loads the program; nothing is redirected yet. Throws SocketError.
     RedirectProgram(const RedirectRule& rule, std::uint32_t queues);
 
     /// The map of sockets by receive queue.
@@ -32,8 +32,8 @@ public:
     /// Frames of another VLAN that match otherwise. A system call.
     [[nodiscard]] std::uint64_t other_vlan() const noexcept;
 
-    /// Attaches it to the interface: in the driver if that supports it, else at the start of the kernel's stack. Waits
-    /// up to 1 s for the program of a killed process to go. Throws SocketError.
+    /// Attaches the program to the interface: in the driver if that supports it, else at the start of the kernel's
+    /// stack. Waits up to 1 s for the program of a killed process to be removed. Throws SocketError.
     void attach(const std::string& interface, unsigned interface_index);
 
 private:

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include <millpond/memory/region.hpp>
-#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/datagram.hpp>
+#include <millpond/net/receive_options.hpp>
 
 #include "control_data.hpp"
 #include "datagram_list.hpp"
@@ -18,8 +19,7 @@ namespace millpond::net::detail {
 /// Receives by recvmsg and recvmmsg.
 class SocketPath {
 public:
-    SocketPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
-               ReceiveCounters& counters);
+    SocketPath(int socket, const ReceiveOptions& options, const ReceiveReport& report, ReceiveCounters& counters);
 
     [[nodiscard]] std::span<const Datagram> poll() noexcept;
     [[nodiscard]] const memory::Region& memory() const noexcept { return memory_; }
@@ -37,9 +37,9 @@ private:
     DatagramList list_;
     ReceiveCounters* counters_;
     KernelDrops drops_;
-    std::size_t wanted_{1};    // messages the next receive call asks for
-    std::size_t received_{0};  // messages of the latest receive call
-    std::size_t taken_{0};     // how many of them are listed
+    std::size_t requested_{1};  // messages that the next receive call requests
+    std::size_t received_{0};   // messages of the latest receive call
+    std::size_t listed_{0};     // messages of it that are listed
     std::uint64_t ticks_{0};
 };
 

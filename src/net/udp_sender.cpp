@@ -15,10 +15,10 @@
 namespace millpond::net {
 namespace {
 
-constexpr std::size_t kMostMessages = 1024;
-constexpr std::size_t kLargestBuffer = std::size_t{1} << 30;
-constexpr std::size_t kMostInTrain = 64;            // the kernel's UDP_MAX_SEGMENTS, before it was raised
-constexpr std::size_t kLongestTrain = 65'535 - 48;  // the kernel builds it as one packet first
+constexpr std::size_t kMaxMessages = 1024;
+constexpr std::size_t kMaxBuffer = std::size_t{1} << 30;
+constexpr std::size_t kMaxInTrain = 64;         // the kernel's UDP_MAX_SEGMENTS, before it was raised
+constexpr std::size_t kMaxTrain = 65'535 - 48;  // the kernel builds it as one packet first
 constexpr std::size_t kIpv4Headers = 28;
 constexpr std::size_t kIpv6Headers = 48;
 
@@ -27,11 +27,11 @@ void check(const UdpSender::Options& options) {
     if (options.to.empty()) refuse("address to send to is missing");
     if (options.to.port() == 0) refuse("port of " + options.to.to_string() + " must not be 0");
     if (options.ttl < 0 || options.ttl > 255) refuse("ttl is " + std::to_string(options.ttl) + ", it must be 0 to 255");
-    if (options.batch < 1 || options.batch > kMostMessages)
-        refuse("batch is " + std::to_string(options.batch) + "; it must be 1 to " + std::to_string(kMostMessages));
-    if (options.send_buffer > kLargestBuffer)
-        refuse("send_buffer is " + std::to_string(options.send_buffer) + ", the most is " +
-               std::to_string(kLargestBuffer));
+    if (options.batch < 1 || options.batch > kMaxMessages)
+        refuse("batch is " + std::to_string(options.batch) + "; it must be 1 to " + std::to_string(kMaxMessages));
+    if (options.send_buffer > kMaxBuffer)
+        refuse("send_buffer is " + std::to_string(options.send_buffer) + ", the maximum is " +
+               std::to_string(kMaxBuffer));
     if (!options.from.empty() && options.from.family() != options.to.family())
         refuse("addresses " + options.from.to_string() + " and " + options.to.to_string() + " differ in family");
 }
@@ -105,7 +105,7 @@ void UdpSender::set_up(const Options& options) {
         const auto mtu =
             static_cast<std::size_t>(ipv6 ? get_int(fd, IPPROTO_IPV6, IPV6_MTU) : get_int(fd, IPPROTO_IP, IP_MTU));
         const auto headers = ipv6 ? kIpv6Headers : kIpv4Headers;
-        if (report_.gso && mtu > headers) longest_in_train_ = mtu - headers;
+        if (report_.gso && mtu > headers) max_in_train_ = mtu - headers;
     }
     sockaddr_storage bound{};
     socklen_t bound_length = sizeof bound;
@@ -137,10 +137,10 @@ void UdpSender::set_up_multicast(const Options& options, unsigned interface_inde
 }
 
 std::size_t UdpSender::send(std::span<const std::span<const std::byte>> datagrams) noexcept {
-    std::size_t taken = 0;
+    std::size_t accepted = 0;
     bool peer_refused = false;
-    while (taken < datagrams.size()) {
-        const auto messages = pack(datagrams.subspan(taken));
+    while (accepted < datagrams.size()) {
+        const auto messages = pack(datagrams.subspan(accepted));
         const int sent = sendmmsg(socket_.get(), messages_.data(), static_cast<unsigned>(messages), MSG_DONTWAIT);
         if (sent < 0) {
             // The result was the error of an earlier datagram: try again.
@@ -153,9 +153,9 @@ std::size_t UdpSender::send(std::span<const std::span<const std::byte>> datagram
             break;
         }
         peer_refused = false;
-        account(static_cast<std::size_t>(sent), taken);
+        account(static_cast<std::size_t>(sent), accepted);
     }
-    return taken;
+    return accepted;
 }
 
 std::size_t UdpSender::pack(std::span<const std::span<const std::byte>> datagrams) noexcept {
@@ -163,15 +163,15 @@ std::size_t UdpSender::pack(std::span<const std::span<const std::byte>> datagram
     std::size_t messages = 0;
     for (std::size_t first = 0; first < count; ++messages) {
         const auto segment = datagrams[first].size();
-        const auto most = std::min(kMostInTrain, segment == 0 ? 1 : kLongestTrain / segment);
+        const auto max = std::min(kMaxInTrain, segment == 0 ? 1 : kMaxTrain / segment);
         std::size_t end = first;
         do {
             // The kernel reads the bytes only; iovec is shared with receiving and cannot say so.
             vectors_[end] = {const_cast<std::byte*>(datagrams[end].data()), datagrams[end].size()};
             ++end;
             // A train's last datagram may be shorter than the others.
-        } while (end < count && end - first < most && segment <= longest_in_train_ &&
-                 datagrams[end - 1].size() == segment && datagrams[end].size() <= segment && !datagrams[end].empty());
+        } while (end < count && end - first < max && segment <= max_in_train_ && datagrams[end - 1].size() == segment &&
+                 datagrams[end].size() <= segment && !datagrams[end].empty());
 
         auto& header = messages_[messages].msg_hdr;
         header.msg_iov = &vectors_[first];
@@ -193,14 +193,14 @@ std::size_t UdpSender::pack(std::span<const std::span<const std::byte>> datagram
     return messages;
 }
 
-void UdpSender::account(std::size_t messages, std::size_t& taken) noexcept {
+void UdpSender::account(std::size_t messages, std::size_t& accepted) noexcept {
     std::uint64_t bytes = 0;
     std::size_t datagrams = 0;
     for (std::size_t i = 0; i < messages; ++i) {
         datagrams += messages_[i].msg_hdr.msg_iovlen;
         bytes += messages_[i].msg_len;
     }
-    taken += datagrams;
+    accepted += datagrams;
     counters_.datagrams.add(datagrams);
     counters_.bytes.add(bytes);
 }

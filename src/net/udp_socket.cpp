@@ -1,7 +1,9 @@
 #include "udp_socket.hpp"
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -23,7 +25,7 @@ std::string bind_failure(const SocketAddress& local, int error) {
     return what;
 }
 
-std::string join_failure(const UdpReceiver::Options& options, int error) {
+std::string join_failure(const ReceiveOptions& options, int error) {
     auto what = "cannot join " + options.local.host();
     if (!options.source.empty()) what += " from " + options.source.host();
     if (!options.interface.empty()) what += " on " + options.interface;
@@ -32,25 +34,31 @@ std::string join_failure(const UdpReceiver::Options& options, int error) {
     return what;
 }
 
-void join(int fd, const UdpReceiver::Options& options, unsigned interface_index) {
-    const bool ipv6 = options.local.family() == SocketAddress::Family::ipv6;
-    const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
-    // Off: deliver only groups that this socket joined, not those of any socket of the machine.
-    set_option(fd, level, ipv6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, 0);
-    int result = 0;
-    if (options.source.empty()) {
+int level_of(const SocketAddress& group) {
+    return group.family() == SocketAddress::Family::ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+}
+
+/// Joins or leaves a group with the option for any source or for one source. Returns 0, or -1 with errno.
+int change_membership(int fd, const Joined& joined, int any_source, int one_source) noexcept {
+    if (joined.source.empty()) {
         group_req request{};
-        request.gr_interface = interface_index;
-        options.local.to_kernel(request.gr_group);
-        result = set_option(fd, level, MCAST_JOIN_GROUP, request);
-    } else {
-        group_source_req request{};
-        request.gsr_interface = interface_index;
-        options.local.to_kernel(request.gsr_group);
-        options.source.to_kernel(request.gsr_source);
-        result = set_option(fd, level, MCAST_JOIN_SOURCE_GROUP, request);
+        request.gr_interface = joined.index;
+        joined.group.to_kernel(request.gr_group);
+        return set_option(fd, level_of(joined.group), any_source, request);
     }
-    if (result != 0) throw SocketError(errno, join_failure(options, errno));
+    group_source_req request{};
+    request.gsr_interface = joined.index;
+    joined.group.to_kernel(request.gsr_group);
+    joined.source.to_kernel(request.gsr_source);
+    return set_option(fd, level_of(joined.group), one_source, request);
+}
+
+int join(int fd, const Joined& joined) noexcept {
+    return change_membership(fd, joined, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP);
+}
+
+int bind_to_interface(int fd, const std::string& interface) noexcept {
+    return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(), static_cast<socklen_t>(interface.size()));
 }
 
 bool is_no_route(int error) {
@@ -65,7 +73,24 @@ int connect_udp_socket(int fd, const SocketAddress& peer) noexcept {
     return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 ? 0 : errno;
 }
 
-core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
+bool join_again(int fd, Joined& joined) noexcept {
+    if (joined.interface.empty()) return false;
+    ifreq request{};
+    joined.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    if (ioctl(fd, SIOCGIFINDEX, &request) != 0) return false;  // the interface does not exist at the moment
+    auto now = joined;
+    now.index = static_cast<unsigned>(request.ifr_ifindex);
+    if (now.index == joined.index || bind_to_interface(fd, now.interface) != 0) return false;
+    if (!now.group.empty()) {
+        // The old membership would still count towards igmp_max_memberships.
+        change_membership(fd, joined, MCAST_LEAVE_GROUP, MCAST_LEAVE_SOURCE_GROUP);
+        if (join(fd, now) != 0) return false;
+    }
+    joined.index = now.index;
+    return true;
+}
+
+core::Descriptor open_udp_socket(const ReceiveOptions& options, ReceiveReport& report, Joined& joined) {
     auto local = options.peer.empty() ? options.local : options.peer;
     const auto index = interface_index(options.interface);
     if (local.is_link_local_ipv6() && local.scope() == 0) local = local.with_scope(index);
@@ -88,8 +113,7 @@ core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceive
     if (ipv6) must(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1), "IPV6_V6ONLY");
     // Every subscriber of a group on this machine gets its own copy; a unicast port has one owner.
     if (local.is_multicast()) must(set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1), "SO_REUSEADDR");
-    if (index != 0 && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.interface.c_str(),
-                                 static_cast<socklen_t>(options.interface.size())) != 0)
+    if (index != 0 && bind_to_interface(fd, options.interface) != 0)
         throw SocketError(errno, "cannot bind a socket to interface '" + options.interface + "'");
 
     must(set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1), "SO_TIMESTAMPNS");
@@ -132,7 +156,13 @@ core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceive
     if (refused != 0 && !is_no_route(refused)) throw SocketError(refused, "cannot connect to " + local.to_string());
     if (options.peer.empty() && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
         throw SocketError(errno, bind_failure(local, errno));
-    if (local.is_multicast()) join(fd, options, index);
+    joined = {.group = {}, .source = options.source, .interface = options.interface, .index = index};
+    if (local.is_multicast()) {
+        joined.group = options.local;
+        // Off: deliver only groups that this socket joined, not those of any socket of the machine.
+        set_option(fd, level_of(local), ipv6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, 0);
+        if (join(fd, joined) != 0) throw SocketError(errno, join_failure(options, errno));
+    }
 
     sockaddr_storage bound{};
     socklen_t bound_length = sizeof bound;

@@ -8,15 +8,17 @@
 namespace millpond::net::detail {
 
 /// Opens a socket with these options, bound and joined, and reports what the kernel granted. Throws SocketError.
-core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
+core::Descriptor open_udp_socket(const ReceiveOptions& options, ReceiveReport& report, Joined& joined);
+/// Implements UdpReceiver::rejoin.
+[[nodiscard]] bool join_again(int fd, Joined& joined) noexcept;
 
-/// An error number, 0 for none.
+/// Connects the socket. Returns 0 or an errno.
 [[nodiscard]] int connect_udp_socket(int fd, const SocketAddress& peer) noexcept;
 
-/// Tries to set an option; `enable` returns why it failed, empty when it did not. True when it is set; else the
-/// sentence goes to the report, or out as a SocketError where the option is required.
+/// Tries to set an option; `enable` returns the reason if it failed, or an empty string. Returns true if the option is
+/// set; otherwise the reason is added to the report, or thrown as a SocketError if the option is required.
 template <class Enable>
-bool fulfil(Want wanted, const std::string& what, UdpReceiver::Report& report, Enable&& enable) {
+bool fulfil(Want wanted, const std::string& what, ReceiveReport& report, Enable&& enable) {
     if (wanted == Want::no) return false;
     const std::string failure = enable();
     if (failure.empty()) return true;

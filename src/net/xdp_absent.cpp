@@ -7,8 +7,7 @@ namespace millpond::net::detail {
 
 class XdpPath::Queues {};
 
-XdpPath::XdpPath(const UdpReceiver::Options& /*options*/, UdpReceiver::Report& /*report*/,
-                 ReceiveCounters& /*counters*/) {
+XdpPath::XdpPath(const ReceiveOptions& /*options*/, ReceiveReport& /*report*/, ReceiveCounters& /*counters*/) {
     throw SocketError(ENOSYS, "built without libxdp (Debian: libxdp-dev, libbpf-dev)");
 }
 

@@ -34,7 +34,7 @@ ifreq request_for(const std::string& interface) {
     return request;
 }
 
-/// 2,048 or 4,096: the smaller one that holds a frame of the interface.
+/// Size of a frame's buffer, 2,048 or 4,096: the smaller one that holds a frame of the interface.
 std::uint32_t frame_bytes(const std::string& interface) {
     auto request = request_for(interface);
     const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -43,7 +43,7 @@ std::uint32_t frame_bytes(const std::string& interface) {
     const auto longest = static_cast<std::uint32_t>(request.ifr_mtu) + kLinkHeader + kFrontRoom;
     for (const std::uint32_t bytes : {2048U, 4096U})
         if (longest <= bytes) return bytes;
-    throw SocketError(EMSGSIZE, "AF_XDP takes frames of up to 3822 bytes, interface '" + interface +
+    throw SocketError(EMSGSIZE, "AF_XDP supports frames of up to 3822 bytes, interface '" + interface +
                                     "' has an MTU of " + std::to_string(request.ifr_mtu));
 }
 
@@ -61,7 +61,7 @@ std::uint32_t receive_queues(const std::string& interface) {
 
 class XdpPath::Queues {
 public:
-    Queues(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters)
+    Queues(const ReceiveOptions& options, ReceiveReport& report, ReceiveCounters& counters)
         : max_datagram_(options.max_datagram),
           verifies_(options.checksum == Checksum::verify),
           list_(options.batch, false, counters),
@@ -127,7 +127,7 @@ private:
     /// Continues with the queue that had the latest frame, then with the others in turn.
     bool next(Message& message) noexcept {
         for (std::size_t idle = 0; idle < queues_.size();) {
-            const auto frame = queues_[at_]->take();
+            const auto frame = queues_[at_]->pop();
             if (!frame) {
                 ++idle;
                 at_ = at_ + 1 == queues_.size() ? 0 : at_ + 1;
@@ -164,7 +164,7 @@ private:
     std::int64_t now_{0};
 };
 
-XdpPath::XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters)
+XdpPath::XdpPath(const ReceiveOptions& options, ReceiveReport& report, ReceiveCounters& counters)
     : queues_(std::make_unique<Queues>(options, report, counters)) {}
 
 XdpPath::~XdpPath() = default;

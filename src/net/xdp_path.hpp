@@ -4,7 +4,8 @@
 #include <span>
 
 #include <millpond/memory/region.hpp>
-#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/datagram.hpp>
+#include <millpond/net/receive_options.hpp>
 
 namespace millpond::net::detail {
 
@@ -12,7 +13,7 @@ namespace millpond::net::detail {
 class XdpPath {
 public:
     /// Throws SocketError if the kernel or the driver refuses, or a capability is missing.
-    XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters);
+    XdpPath(const ReceiveOptions& options, ReceiveReport& report, ReceiveCounters& counters);
     XdpPath(const XdpPath&) = delete;
     XdpPath& operator=(const XdpPath&) = delete;
     ~XdpPath();

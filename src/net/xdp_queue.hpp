@@ -20,7 +20,7 @@
 
 namespace millpond::net::detail {
 
-/// One receive queue of an interface: an AF_XDP socket with its frames. The kernel has all frames except those taken
+/// One receive queue of an interface: an AF_XDP socket with its frames. The kernel owns all frames except those popped
 /// since the last `give_back`.
 ///
 /// Source: Linux Documentation/networking/af_xdp.rst, libxdp's xsk.h.
@@ -28,14 +28,14 @@ class XdpQueue {
 public:
     static constexpr std::uint32_t kFrames = 4096;
 
-    /// `memory` holds kFrames frames of `frame_bytes` each; at most `most_taken` are out at a time. Waits up to 1 s for
-    /// the queue of a killed process to go. Throws SocketError.
+    /// memory: kFrames frames of `frame_bytes` each; at most `max_held` are popped at a time. Waits up to 1 s for the
+    /// queue of a killed process to be removed. Throws SocketError.
     XdpQueue(const std::string& interface, std::uint32_t number, std::span<std::byte> memory, std::uint32_t frame_bytes,
-             bool zero_copy, std::size_t most_taken)
-        : memory_(memory), most_taken_(most_taken) {
+             bool zero_copy, std::size_t max_held)
+        : memory_(memory), max_held_(max_held) {
         using namespace std::chrono_literals;
         constexpr int kTries = 50;
-        taken_.reserve(most_taken);
+        held_.reserve(max_held);
         int error = open(interface, number, frame_bytes, zero_copy);
         for (int i = 0; error == EBUSY && i < kTries; ++i) {
             std::this_thread::sleep_for(20ms);
@@ -55,24 +55,24 @@ public:
     ~XdpQueue() { close(); }
 
     /// The next received frame; valid until `give_back`.
-    std::optional<std::span<const std::byte>> take() noexcept {
+    std::optional<std::span<const std::byte>> pop() noexcept {
         std::uint32_t at = 0;
-        if (taken_.size() == most_taken_ || xsk_ring_cons__peek(&received_, 1, &at) == 0) return std::nullopt;
+        if (held_.size() == max_held_ || xsk_ring_cons__peek(&received_, 1, &at) == 0) return std::nullopt;
         const auto* const frame = xsk_ring_cons__rx_desc(&received_, at);
         const std::span<const std::byte> bytes = memory_.subspan(frame->addr, frame->len);
-        taken_.push_back(frame->addr);
+        held_.push_back(frame->addr);
         xsk_ring_cons__release(&received_, 1);
         return bytes;
     }
 
     void give_back() noexcept {
-        if (taken_.empty()) return;
-        const auto count = static_cast<std::uint32_t>(taken_.size());
+        if (held_.empty()) return;
+        const auto count = static_cast<std::uint32_t>(held_.size());
         std::uint32_t at = 0;
         xsk_ring_prod__reserve(&fill_, count, &at);
-        for (const auto address : taken_) *xsk_ring_prod__fill_addr(&fill_, at++) = address;
+        for (const auto address : held_) *xsk_ring_prod__fill_addr(&fill_, at++) = address;
         xsk_ring_prod__submit(&fill_, count);
-        taken_.clear();
+        held_.clear();
         if (xsk_ring_prod__needs_wakeup(&fill_) != 0) recvfrom(fd(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
     }
 
@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    /// 0, or the errno.
+    /// Opens the socket. Returns 0 or an errno.
     int open(const std::string& interface, std::uint32_t number, std::uint32_t frame_bytes, bool zero_copy) {
         xsk_umem_config frames{};
         frames.fill_size = kFrames;
@@ -112,8 +112,8 @@ private:
     }
 
     std::span<std::byte> memory_;
-    std::size_t most_taken_;
-    std::vector<std::uint64_t> taken_;
+    std::size_t max_held_;
+    std::vector<std::uint64_t> held_;
     xsk_umem* frames_{nullptr};
     xsk_socket* socket_{nullptr};
     xsk_ring_prod fill_{};

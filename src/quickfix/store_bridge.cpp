@@ -45,9 +45,9 @@ public:
 
 private:
     std::unique_ptr<fix::MessageStore> store_;
-    fix::FileStore* file_;  // store_, where it is one
+    fix::FileStore* file_;  // store_, if it is a FileStore
     bool sync_each_;
-    bool uncounted_{false};  // QuickFIX has set the newest message and not yet moved on
+    bool uncounted_{false};  // QuickFIX has set the newest message and not yet incremented its number
 };
 
 }  // namespace

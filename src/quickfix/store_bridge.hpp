@@ -6,15 +6,16 @@
 #include <memory>
 #include <string>
 
-// C++14: the bridge between QuickFIX, which cannot be compiled with a newer standard, and the room fix, which needs
+// C++14: bridge between QuickFIX, which does not compile with a newer standard, and the component fix, which needs
 // C++23.
 namespace millpond {
 namespace quickfix {
 
-/// A millpond::fix::MessageStore as QuickFIX uses it: a message is set first, and its number is incremented afterwards.
+/// A millpond::fix::MessageStore with QuickFIX's order of calls: a message is set first, its number is incremented
+/// later.
 class StoreBridge {
 public:
-    /// The session that a file belongs to, as QuickFIX names its parts.
+    /// Identity of the session of a file, with QuickFIX's names.
     struct Identity {
         std::string begin_string;
         std::string sender_comp_id;
@@ -22,12 +23,12 @@ public:
         std::string qualifier;
     };
 
-    /// file: empty for memory.
+    /// file: empty: in memory.
     static std::unique_ptr<StoreBridge> open(const std::string& file, const Identity& identity, std::size_t data_bytes,
                                              bool sync_each, std::int64_t utc_ns);
     virtual ~StoreBridge() = default;
 
-    /// False if the store refuses it.
+    /// Returns false if the store refuses the message.
     virtual bool set(std::uint64_t sequence, const std::string& message) = 0;
     virtual void get(std::uint64_t first, std::uint64_t last,
                      const std::function<void(const char*, std::size_t)>& visit) const = 0;

@@ -1,4 +1,4 @@
-// What a gateway captures is what `millpond replay` sends again.
+// Captures of a gateway, which `millpond replay` sends again.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 
 namespace millpond::app {
 
-/// Takes what comes until `count` datagrams or more did, or none for two seconds.
+/// Receives datagrams until there are at least `count`, or until none has arrived for two seconds.
 inline std::vector<std::string> receive(net::UdpReceiver& receiver, std::size_t count) {
     std::vector<std::string> texts;
     while (texts.size() < count) {

@@ -23,7 +23,7 @@ VERSIONS = {  # folder: (BeginString, TargetCompID, DefaultApplVerID, left out)
     "fix50sp2": ("FIXT.1.1", "TW50SP2", "9", set()),
     "fixlatest": ("FIXT.1.1", "TW", "10", set()),  # as QuickFIX/J's scripts for FIX Latest
 }
-# An ExecutionReport with all that FIX 4.0 and 4.1 require.
+# An ExecutionReport with all fields that FIX 4.0 and 4.1 require.
 OLD_REPORT = "37=id 17=1 20=0 150=0 39=0 55=WLRI 54=1 38=200 32=0 31=0 151=100 14=0 6=0.0"
 
 
@@ -42,7 +42,7 @@ def derived(line, folder):
     out = []
     for tag, value in fields:
         if tag == "8":
-            # A script that sends another version's message has to send yet another one here.
+            # A script that sends a message of another version must send one of a different version here.
             value = begin_string if value == "FIX.4.4" else "FIX.4.0" if begin_string == value else value
         if tag in ("49", "56") and value == "TW44":
             value = target

@@ -1,4 +1,4 @@
-// What the doctor makes of what was seen of a feed, and of what a gateway says of it.
+// The doctor's diagnosis of observations of a feed, and of a gateway's report about it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "apps/millpond/doctor/diagnose.hpp"
-#include "apps/millpond/doctor/gateway_word.hpp"
+#include "apps/millpond/doctor/gateway_report.hpp"
 
 namespace millpond::app::doctor {
 namespace {
@@ -19,7 +19,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
     return text.replace(text.find(what), what.size(), by);
 }
 
-/// A feed that is well: each test spoils one thing.
+/// A feed without faults; each test adds one.
 FeedFacts well() {
     FeedFacts facts;
     facts.feed = "miax";
@@ -81,22 +81,22 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
 
 TEST(DoctorFeed, BesideAGatewayThatReportsHealthItsCountIsUsedForTheSocket) {
     auto facts = well();
-    facts.gateway_asked = true;
+    facts.gateway_queried = true;
     facts.socket_opened = false;
     facts.at_socket = 0;
-    facts.gateway_took = 60;
+    facts.gateway_received = 60;
     EXPECT_EQ(verdict(facts).level, Level::good);
-    facts.gateway_took = 0;
+    facts.gateway_received = 0;
     facts.dropping_rules = {"inet t / c: udp dport 51002 drop"};
     EXPECT_EQ(verdict(facts).check, "firewall");
-    facts.kernel_drops = 60;  // they came to the socket
+    facts.kernel_drops = 60;  // drops show that the datagrams reached the socket
     EXPECT_EQ(verdict(facts).check, "socket buffer");
 }
 
 TEST(DoctorFeed, AGatewayWithoutHealthIsNamedAndTheDiagnosisContinues) {
     auto facts = well();
-    facts.gateway_asked = true;
-    facts.gateway_silence = "127.0.0.1:9464: no answer";
+    facts.gateway_queried = true;
+    facts.gateway_error = "127.0.0.1:9464: no answer";
     EXPECT_EQ(diagnose(facts).front().level, Level::bad);
     EXPECT_THAT(diagnose(facts).front().what, HasSubstr("no answer"));
     EXPECT_EQ(verdict(facts).check, "decoder");
@@ -106,10 +106,10 @@ TEST(DoctorFeed, AGatewayWithoutHealthIsNamedAndTheDiagnosisContinues) {
 }
 
 TEST(DoctorFeed, WhatTheGatewaySaysStandsBehindAWayThatIsWell) {
-    const Finding said{.check = "gap", .level = Level::bad, .what = "3 are missing", .fix = "ask"};
+    const Finding reported{.check = "gap", .level = Level::bad, .what = "3 are missing", .fix = "ask"};
     auto facts = well();
-    facts.gateway_findings = {said};
-    EXPECT_EQ(verdict(facts), said);
+    facts.gateway_findings = {reported};
+    EXPECT_EQ(verdict(facts), reported);
     facts.carrier = false;
     EXPECT_EQ(verdict(facts).check, "link");
 }
@@ -124,34 +124,35 @@ constexpr const char* kHealth = R"({"now":5000000000,"findings":[
     "feeds":[{"name":"other","ring":"main","packets":1},{"name":"f","ring":"main","packets":7}],
     "sinks":[{"name":"csv","ring":"main"},{"name":"tcp","ring":"second"}]})";
 
-TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
-    const auto word = word_of(kHealth, "f");
-    ASSERT_TRUE(word.has_value());
-    EXPECT_EQ(word->datagrams, 7U);
-    ASSERT_EQ(word->findings.size(), 2U);
-    EXPECT_EQ(word->findings[0].level, Level::bad);
-    EXPECT_EQ(word->findings[0].what, "the gateway reports for sink 'csv': 9 events queued (for 2.0 s)");
-    EXPECT_EQ(word->findings[0].fix, "Check its disk (`df -h`).");
-    EXPECT_EQ(word->findings[1], (Finding{"halted", Level::good,
-                                          "the gateway reports for feed 'f': the venue says: halted (for 1.0 s)", ""}));
-    EXPECT_EQ(word_of(kHealth, "none"), std::nullopt);
-    EXPECT_THROW(static_cast<void>(word_of("<html>", "f")), std::runtime_error);
+TEST(DoctorGatewayReport, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
+    const auto report = parse_report(kHealth, "f");
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->datagrams, 7U);
+    ASSERT_EQ(report->findings.size(), 2U);
+    EXPECT_EQ(report->findings[0].level, Level::bad);
+    EXPECT_EQ(report->findings[0].what, "the gateway reports for sink 'csv': 9 events queued (for 2.0 s)");
+    EXPECT_EQ(report->findings[0].fix, "Check its disk (`df -h`).");
+    EXPECT_EQ(
+        report->findings[1],
+        (Finding{"halted", Level::good, "the gateway reports for feed 'f': the venue says: halted (for 1.0 s)", ""}));
+    EXPECT_EQ(parse_report(kHealth, "none"), std::nullopt);
+    EXPECT_THROW(static_cast<void>(parse_report("<html>", "f")), std::runtime_error);
 }
 
-TEST(DoctorGatewayWord, IsWaitedForUntilItIsNewEnoughAndItsSilenceSaysWhy) {
-    int asked = 0;
-    const AskHealth ask = [&asked]() -> std::string {
-        if (++asked == 3) throw std::runtime_error("connection refused");
-        return replaced(kHealth, "5000000000", asked == 1 ? "4000000000" : "6000000000");
+TEST(DoctorGatewayReport, IsWaitedForUntilItIsNewEnoughAndAnErrorSaysWhyThereIsNone) {
+    int fetched = 0;
+    const FetchHealth fetch = [&fetched]() -> std::string {
+        if (++fetched == 3) throw std::runtime_error("connection refused");
+        return replaced(kHealth, "5000000000", fetched == 1 ? "4000000000" : "6000000000");
     };
-    const GatewayEar ear{ask, "f"};
-    std::string silence;
-    EXPECT_EQ(ear.ask(6'000'000'000, silence)->now_utc_ns, 6'000'000'000);
-    EXPECT_EQ(asked, 2);
-    EXPECT_EQ(silence, "");
-    EXPECT_FALSE(ear.ask(0, silence).has_value());
-    EXPECT_EQ(silence, "connection refused");
-    EXPECT_FALSE(GatewayEar({}, "f").ask(0, silence).has_value());
+    const GatewayClient client{fetch, "f"};
+    std::string error;
+    EXPECT_EQ(client.query(6'000'000'000, error)->now_utc_ns, 6'000'000'000);
+    EXPECT_EQ(fetched, 2);
+    EXPECT_EQ(error, "");
+    EXPECT_FALSE(client.query(0, error).has_value());
+    EXPECT_EQ(error, "connection refused");
+    EXPECT_FALSE(GatewayClient({}, "f").query(0, error).has_value());
 }
 
 TEST(DoctorFeed, WithoutTheRightToLookAtTheLinkTheSocketTells) {

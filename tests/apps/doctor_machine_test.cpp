@@ -1,4 +1,4 @@
-// What the doctor makes of made-up machines, and what it reads out of what the kernel prints.
+// The doctor's checks of simulated machines, and its parsing of the kernel's output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <millpond/core/descriptor.hpp>
 
 #include "apps/millpond/doctor/finding.hpp"
 #include "apps/millpond/doctor/kernel_text.hpp"
@@ -26,7 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// A made-up machine: a folder that holds /proc and /sys.
+/// A simulated machine: a folder with /proc and /sys.
 class Machine {
 public:
     Machine() : root_(std::filesystem::temp_directory_path() / ("millpond-machine-" + std::to_string(getpid()))) {
@@ -42,8 +45,9 @@ public:
         std::ofstream{root_ / path} << text << '\n';
         return *this;
     }
-    [[nodiscard]] Finding finding(const std::string& check, const Needs& needs) const {
-        const auto all = check_machine(root_, needs);
+    [[nodiscard]] Finding finding(const std::string& check, const Needs& needs,
+                                  std::uint64_t granted_buffer = 0) const {
+        const auto all = check_machine(root_, needs, granted_buffer);
         const auto found = std::ranges::find(all, check, &Finding::check);
         return found == all.end() ? Finding{check, Level::good, "no such finding", {}} : *found;
     }
@@ -123,12 +127,28 @@ TEST(DoctorMachine, BusyPollAndClockSourceAreLookedAt) {
 }
 
 TEST(DoctorMachine, AReceiveBufferThatTheKernelDoesNotGrantIsBad) {
-    Machine machine;
-    machine.with("proc/sys/net/core/rmem_max", "212992");
-    const auto small = machine.finding("receive buffer", wanting_buffer(8'388'608));
+    const Machine machine;
+    const auto small = machine.finding("receive buffer", wanting_buffer(8'388'608), 212'992);
     EXPECT_EQ(small.level, Level::bad);
+    EXPECT_THAT(small.what, HasSubstr("a feed requests 8388608 bytes, the kernel grants 212992"));
     EXPECT_EQ(small.fix, "sysctl -w net.core.rmem_max=8388608");
-    EXPECT_EQ(machine.finding("receive buffer", wanting_buffer(100'000)).level, Level::good);
+    EXPECT_EQ(machine.finding("receive buffer", wanting_buffer(100'000), 212'992).level, Level::good);
+}
+
+TEST(DoctorMachine, AReceiveBufferIsTriedAsAFeedRequestsIt) {
+    std::uint64_t largest = 0;
+    std::ifstream{"/proc/sys/net/core/rmem_max"} >> largest;
+    const auto wanted = largest + 4096;
+    EXPECT_GE(granted_receive_buffer(largest / 2), largest / 2);
+    // Beyond net.core.rmem_max only with CAP_NET_ADMIN, which the gateway uses if it has it.
+    const bool may_force = [&] {
+        const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        const auto bytes = static_cast<int>(wanted);
+        return setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) == 0;
+    }();
+    const auto level =
+        Machine{}.finding("receive buffer", wanting_buffer(wanted), granted_receive_buffer(wanted)).level;
+    EXPECT_EQ(level, may_force ? Level::good : Level::bad);
 }
 
 TEST(DoctorMachine, LimitsAndCapabilitiesAreComparedWithWhatIsAskedFor) {

@@ -1,5 +1,4 @@
-// Failures on a feed's way planted for real, in network namespaces of our own, where no gateway runs: the doctor names
-// the stage.
+// Real faults on a feed's path, in network namespaces of the test where no gateway runs: the doctor names the stage.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +61,7 @@ TEST_F(DoctorNetwork, AFirewallRuleIsQuotedWithTheOneThatFixesIt) {
 }
 
 TEST_F(DoctorNetwork, AStrictReversePathIsNamed) {
-    // The sender's address has its route by another interface, as in a network where answers go another way.
+    // Routes the sender's address through another interface, as in a network with asymmetric routes.
     add_other_link();
     ASSERT_TRUE(shell("ip route add 10.55.0.0/24 dev other0"));
     if (!shell("echo 1 > /proc/sys/net/ipv4/conf/near0/rp_filter")) GTEST_SKIP() << "rp_filter cannot be set here";

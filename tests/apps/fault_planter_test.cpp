@@ -102,7 +102,7 @@ TEST(FaultPlanter, ItsCountsAreExactlyWhatAReceiverSees) {
         } else {
             if (number > expected) {
                 ++gaps;
-                EXPECT_EQ(number, expected + 1);  // each gap separately
+                EXPECT_EQ(number, expected + 1);  // gaps are separate
             }
             expected = number + 1;
         }

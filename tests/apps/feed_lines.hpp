@@ -22,7 +22,7 @@
 
 namespace millpond::app {
 
-/// What a subscriber gets.
+/// Events that a subscriber has received.
 struct Subscriber {
     void on(const feed::Quote& quote) { quotes.push_back(quote); }
     void on(const feed::Trade&) {}
@@ -37,15 +37,16 @@ struct Subscriber {
     std::uint64_t missed{0};
 };
 
-/// A receive thread of its own for a test, its lines' senders, and a subscriber.
+/// A receive thread, senders for its lines, and a subscriber of its ring.
 class Lines {
 public:
     explicit Lines(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change)
         : config_(config_of(name, change)),
           pipeline_(config_.rings.front(), config_),
           reader_({.name = config_.rings.front().name}) {
-        pipeline_.for_each_feed([this](const auto& line) {
-            line.for_each_line([this](std::string_view, const net::UdpReceiver& receiver) {
+        pipeline_.for_each_feed([this](const auto& feed) {
+            if (feed.connection() != nullptr) return;
+            feed.for_each_line([this](std::string_view, const gateway::Line& receiver) {
                 senders_.push_back(
                     std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = receiver.report().local}));
             });
@@ -58,55 +59,65 @@ public:
     }
     [[nodiscard]] net::SocketAddress address() const {
         net::SocketAddress address;
-        pipeline_.for_each_feed([&](const auto& line) { address = line.receiver().report().local; });
+        pipeline_.for_each_feed([&](const auto& feed) { address = feed.receiver().report().local; });
         return address;
     }
-    /// Reads on until `done`, in which what else has to go on may be done too; false when it never was.
+    [[nodiscard]] const std::string& ring() const noexcept { return config_.rings.front().name; }
+    /// Polls the ring until `done` returns true; false after a timeout. `done` may also do work between polls.
     bool read_until(const std::function<bool()>& done) {
         const auto deadline = core::monotonic_nanos() + kPatienceNs;
         for (;;) {
-            const auto taken = reader_.poll(subscriber, 1'024);
+            const auto read = reader_.poll(subscriber, 1'024);
             if (done()) return true;
             if (core::monotonic_nanos() > deadline) return false;
-            if (taken == 0) std::this_thread::yield();
+            if (read == 0) std::this_thread::yield();
         }
     }
-    /// Waits until all that it has received is on the board and in the ring: counters of datagrams are ahead of both.
+    /// Waits until everything received is on the board and in the ring; the datagram counters are ahead of both.
     bool settle() {
         const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
         return read_until([&] { return pipeline_.publisher().beaten_ns().read() > now; });
     }
-    /// The value of a counter of the feed or its lines.
+    /// Value of a counter of the feed or its lines.
     [[nodiscard]] std::uint64_t count(std::string_view name) const {
         std::uint64_t value = 0;
         const auto look = [&](std::string_view what, std::string_view, const core::Tally& tally) {
             if (what == name) value += tally.read();
         };
-        pipeline_.for_each_feed([&](const auto& line) {
-            line.visit_counters(look);
-            line.visit_line_counters(look);
-            line.for_each_arbitrated([&](std::string_view, const feed::LineCounters& counters,
+        pipeline_.for_each_feed([&](const auto& feed) {
+            feed.visit_counters(look);
+            feed.visit_line_counters(look);
+            feed.for_each_arbitrated([&](std::string_view, const feed::LineCounters& counters,
                                          const feed::SequenceCounters&) { counters.visit(look); });
         });
         return value;
     }
     [[nodiscard]] bool server_is_reachable() const {
         bool reachable = false;
-        pipeline_.for_each_feed([&](const auto& line) {
-            const auto* server = line.request_server();
+        pipeline_.for_each_feed([&](const auto& feed) {
+            const auto* server = feed.request_server();
             reachable = server != nullptr && server->is_reachable();
         });
         return reachable;
     }
-    /// Whether each feed's books are, or should be, rebuilt; and why that failed last.
+    /// Whether books are incomplete and wait for a rebuild.
     [[nodiscard]] bool rebuild_wanted() const {
         bool wanted = false;
-        pipeline_.for_each_feed([&](const auto& line) { wanted = wanted || line.rebuilding()->wanted; });
+        pipeline_.for_each_feed([&](const auto& feed) { wanted = wanted || feed.rebuilding()->wanted; });
         return wanted;
     }
     [[nodiscard]] std::string rebuild_failure() const {
         std::string text;
-        pipeline_.for_each_feed([&](const auto& line) { text += line.rebuilding()->last_failure.text; });
+        pipeline_.for_each_feed([&](const auto& feed) { text += feed.rebuilding()->last_failure.text; });
+        return text;
+    }
+    /// Why the last connection of a feed that receives by TCP ended.
+    [[nodiscard]] std::string connection_failure() const {
+        std::string text;
+        pipeline_.for_each_feed([&](const auto& feed) {
+            const auto status = feed.connection()->client().status();
+            text += net::to_string(status.failure, status.detail);
+        });
         return text;
     }
     [[nodiscard]] market::RingReader& reader() { return reader_; }
@@ -123,7 +134,7 @@ private:
         feed.receive_buffer = 1U << 20U;
         feed.use<gateway::itch::Settings>().max_orders = 4'096;
         feed.stale_seconds = 0;
-        // What is held waits for the other line however slow the machine is.
+        // A long reorder timeout: held datagrams wait for the other line even on a slow machine.
         feed.reorder_us = 10'000'000;
         change(feed);
         complete(config);

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// QuickFIX's acceptance scripts and what runs them: beside the test data.
+/// QuickFIX's acceptance scripts and their runner, in the folder of the test data.
 struct Field {
     fs::path runner;
     fs::path scripts;
     std::string dictionaries;
 };
 
-/// What is not there is left empty.
+/// Finds the scripts and the runner; missing ones are empty.
 Field field() {
     const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): never set here
     if (folder == nullptr) return {};
@@ -37,27 +37,27 @@ Field field() {
     return {.runner = runner, .scripts = data / "fix-acceptance", .dictionaries = test::fix_dictionaries()};
 }
 
-/// The scripts that passed and those that ran, by the last line of each runner.
+/// Numbers of scripts that passed and that ran, from the last line of each runner's output.
 struct Score {
     int passed{0};
     int ran{0};
 };
 
-void add_score(const std::string& said, Score& score) {
-    const auto total = said.rfind("total ");
+void add_score(const std::string& output, Score& score) {
+    const auto total = output.rfind("total ");
     if (total == std::string::npos) return;
     int passed = 0;
     int ran = 0;
-    if (std::sscanf(said.c_str() + total, "total %d of %d passed", &passed, &ran) != 2) return;
+    if (std::sscanf(output.c_str() + total, "total %d of %d passed", &passed, &ran) != 2) return;
     score.passed += passed;
     score.ran += ran;
 }
 
-/// Some scripts wait half a minute for a heartbeat. Two of one session cannot run at once, so the slow ones have
-/// acceptors of their own.
+/// Shares of the scripts that run at the same time. Some scripts wait half a minute for a heartbeat, and two scripts of
+/// one session cannot run at once, so slow ones get separate acceptors.
 const std::vector<std::vector<std::string>> kShares{{"--skip", "/(6|4a)_"}, {"--only", "/6_"}, {"--only", "/4a_"}};
 
-/// FIX Latest is an Orchestra repository; where there is none, one is made of the newest dictionary of QuickFIX.
+/// Makes an Orchestra repository, the format of FIX Latest, from QuickFIX's newest dictionary.
 Outcome orchestra_of(const std::string& dictionary, const fs::path& output) {
     return Program{"python3", {MILLPOND_ORCHESTRA_OF, dictionary, output}}.wait();
 }
@@ -74,7 +74,7 @@ TEST(FixAcceptance, ADictionaryIsTheSameInBothFormats) {
             auto arguments = std::vector<std::string>{"fix", "dictionary", file};
             if (!message.empty()) arguments.insert(arguments.end(), {"--message", message});
             const auto out = run(arguments).out;
-            return message.empty() ? out.substr(out.find(':')) : out;  // behind the version's name
+            return message.empty() ? out.substr(out.find(':')) : out;  // the text after the version's name
         };
         for (const auto* message : {"", "D", "8", "d", "V"}) {
             const auto expected = printed(quickfix, message);
@@ -100,7 +100,7 @@ TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
     ASSERT_EQ(latest.exit_code, 0) << latest.err;
     const auto made = Program{"python3", {MILLPOND_DERIVE_FIX_SCRIPTS, given.scripts / "fix44", derived}}.wait();
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    // Into the folder of its session: two scripts of one session cannot run at once.
+    // Uses a folder for each session: two scripts of one session cannot run at once.
     fs::copy(fs::path{MILLPOND_FIX_SCRIPTS} / "fixlatest", derived / "fixlatest");
 
     std::vector<std::unique_ptr<Program>> acceptors;
@@ -110,7 +110,7 @@ TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
             std::vector<std::string>{"fix", "acceptor", "--echo", "--port", "0", "--dictionaries", dictionaries}));
     }
     for (std::size_t i = 0; i < kShares.size(); ++i) {
-        ASSERT_TRUE(acceptors[i]->says("listening on ")) << acceptors[i]->wait().err;
+        ASSERT_TRUE(acceptors[i]->prints("listening on ")) << acceptors[i]->wait().err;
         std::vector<std::string> arguments{given.runner,
                                            given.scripts,
                                            derived,
@@ -121,7 +121,7 @@ TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
                                            "--disconnect-timeout",
                                            "60",
                                            "--port",
-                                           acceptors[i]->word_behind("listening on 127.0.0.1:")};
+                                           acceptors[i]->word_after("listening on 127.0.0.1:")};
         arguments.insert(arguments.end(), kShares[i].begin(), kShares[i].end());
         runners.push_back(std::make_unique<Program>("python3", arguments));
     }

@@ -11,6 +11,7 @@ namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kAcceptor =
     "[DEFAULT]\nConnectionType=acceptor\nSocketAcceptAddress=127.0.0.1\n"
@@ -18,7 +19,7 @@ constexpr const char* kAcceptor =
     "[SESSION]\nBeginString=FIX.4.2\nTargetCompID=DESK\nTargetSubID=ALGO\n"
     "StartTime=00:00:00\nEndTime=00:00:00\n";
 
-/// Where the engines keep their messages.
+/// State folder with the engines' message stores.
 class StateFolder {
 public:
     ~StateFolder() { std::filesystem::remove_all(path_); }
@@ -37,8 +38,8 @@ TEST(FixImport, ImportedAcceptorAndInitiatorTradeWithEachOther) {
     EXPECT_EQ(imported.out, "");
     EXPECT_THAT(imported.err, HasSubstr(quickfix.path() + ":6: left out: ScreenLogShowEvents: "));
     Program acceptor{{"fix", "acceptor", "--fill", "--config", ours.path(), "--state", state.path()}};
-    ASSERT_TRUE(acceptor.says("listening on")) << acceptor.said();
-    const auto address = acceptor.word_behind("listening on ");
+    ASSERT_TRUE(acceptor.prints("listening on")) << acceptor.output();
+    const auto address = acceptor.word_after("listening on ");
     const auto port = address.substr(address.rfind(':') + 1);
 
     const test::ScratchFile desk{test::scratch_name("desk.cfg"),
@@ -102,13 +103,95 @@ TEST(FixConfigCheck, DictionariesAndSecretsThatCannotBeReadAreNamed) {
     const std::string standby = "store = 's'\n[session.standby]\naddress = 'b:1'\n";
     EXPECT_EQ(error(standby), "");
     EXPECT_THAT(error(standby + "tls_authorities = '/nonexistent.pem'\n"),
-                HasSubstr("[[session]] 'A' to 'B': [session.standby]: TLS: authorities /nonexistent.pem"));
+                HasSubstr("[[session]] 'A' to 'B': [session.standby]: tls: authorities '/nonexistent.pem'"));
     EXPECT_THAT(error(standby + "token_file = '/nonexistent.token'\n"), HasSubstr("/nonexistent.token"));
     const std::string listens =
         "store = 's'\n[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '/nonexistent.pem'\n"
         "tls_key = '/nonexistent.key'\ntls_authorities = '/nonexistent.pem'\n";
-    EXPECT_THAT(error(listens), HasSubstr("TLS: certificate /nonexistent.pem"));
+    EXPECT_THAT(error(listens), HasSubstr("tls: certificate '/nonexistent.pem'"));
     EXPECT_EQ(error(listens, false), "");
+}
+
+std::string errors_of(const std::string& toml) {
+    const test::ScratchFile file{test::scratch_name("all.toml"), toml};
+    const auto outcome = run({"fix", "config", "check", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    return outcome.err;
+}
+
+TEST(FixConfigCheck, AllErrorsAreListed) {
+    const auto errors = errors_of(
+        "raw_log = '/dev/null/raw.log'\n"
+        "[[acceptor]]\ntls_certificate = '/nonexistent.pem'\ntls_key = '/nonexistent.key'\n"
+        "[[session]]\nsender = 'A'\ntarget = 'B'\nstart = '08:00'\nacceptor = 'none'\n"
+        "[[session]]\nsender = 'A'\ntarget = 'C'\nhosts = ['127.0.0.1:1']\npassword_file = '/nonexistent.pw'\n"
+        "store = '/dev/null/c.store'\n");
+    for (const auto* expected :
+         {"raw_log: '/dev/null': Not a directory", "[[acceptor]] 'acceptor': tls: certificate '/nonexistent.pem'",
+          "[[session]] 'A' to 'B': 'start' and 'end' are required together",
+          "[[session]] 'A' to 'B': acceptor 'none' does not exist", "/nonexistent.pw",
+          "[[session]] 'A' to 'C': store: '/dev/null': Not a directory"}) {
+        EXPECT_THAT(errors, HasSubstr(expected));
+    }
+}
+
+TEST(FixConfigCheck, OfASessionThatIsNotCompleteNothingElseIsChecked) {
+    const auto errors = errors_of(
+        "[[session]]\nsender = 'A'\ntarget = 'B'\nstart = '08:00'\npassword_file = '/nonexistent.pw'\n"
+        "[[session]]\nsender = 'A'\ntarget = 'C'\nstart = '08:00'\ntimezone = 'Nowhere'\n"
+        "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '/nonexistent.pem'\ntls_key = '/nonexistent.key'\n");
+    EXPECT_THAT(errors, HasSubstr("[[session]] 'A' to 'B': 'start' and 'end' are required together"));
+    EXPECT_THAT(errors, HasSubstr("[[session]] 'A' to 'C': 'start' and 'end' are required together"));
+    EXPECT_THAT(errors, HasSubstr("[standby]: any program could write"));
+    EXPECT_THAT(errors, Not(HasSubstr("/nonexistent")));
+}
+
+TEST(FixConfigCheck, AddressesThatTheMachineDoesNotHaveAndSecretsAreNamedWithTheirSection) {
+    const auto errors = errors_of(
+        "metrics = '203.0.113.1:9470'\nadmin_token_file = '/nonexistent.admin'\n"
+        "[[acceptor]]\nname = 'lan'\nlisten = '203.0.113.2:5001'\n"
+        "[[web]]\nlisten = '203.0.113.3:9475'\ntoken_file = '/nonexistent.web'\n"
+        "tls_certificate = '/nonexistent.pem'\ntls_key = '/nonexistent.key'\n"
+        "[standby]\nlisten = '203.0.113.4:7100'\ntoken_file = '/nonexistent.pair'\n"
+        "tls_certificate = '/nonexistent.pem'\ntls_key = '/nonexistent.key'\n"
+        "[[session]]\nsender = 'A'\ntarget = 'B'\nhosts = ['127.0.0.1:1']\nstore = 's'\n"
+        "password_file = '/nonexistent.pw'\n");
+    for (const auto* expected :
+         {"metrics: cannot listen on 203.0.113.1:9470", "[[acceptor]] 'lan': cannot listen on 203.0.113.2:5001",
+          "[[web]]: cannot listen on 203.0.113.3:9475", "[standby]: cannot listen on 203.0.113.4:7100",
+          "admin_token: token file '/nonexistent.admin'", "[[web]]: token file '/nonexistent.web'", "[[web]]: tls: ",
+          "[standby]: token file '/nonexistent.pair'", "[standby]: tls: certificate '/nonexistent.pem'",
+          "[[session]] 'A' to 'B': password file '/nonexistent.pw'"}) {
+        EXPECT_THAT(errors, HasSubstr(expected));
+    }
+}
+
+TEST(FixConfigCheck, ADictionaryOfAnotherVersionOrWithoutALogonIsRefused) {
+    const auto dictionary = [](const std::string& version, const std::string& messages) {
+        return "<fix " + version + "><header/><trailer/><messages>" + messages + "</messages><fields/></fix>";
+    };
+    const std::string logon = "<message name='Logon' msgtype='A' msgcat='admin'/>";
+    const test::ScratchFile fix44{test::scratch_name("44.xml"), dictionary("type='FIX' major='4' minor='4'", logon)};
+    const test::ScratchFile bare{test::scratch_name("bare.xml"), dictionary("type='FIX' major='4' minor='2'", "")};
+    const test::ScratchFile fixt{test::scratch_name("t.xml"), dictionary("type='FIXT' major='1' minor='1'", logon)};
+    const test::ScratchFile fix50{test::scratch_name("50.xml"), dictionary("type='FIX' major='5' minor='0'", "")};
+    const auto session = [](const std::string& version, const std::string& lines) {
+        return "[[session]]\nsender = 'A'\ntarget = 'B'\nhosts = ['127.0.0.1:1']\nversion = '" + version + "'\n" +
+               lines;
+    };
+    EXPECT_THAT(errors_of(session("FIX.4.2", "dictionary = '" + fix44.path() + "'\n")),
+                HasSubstr("dictionary '" + fix44.path() + "' is of FIX.4.4, not FIX.4.2"));
+    EXPECT_THAT(errors_of(session("FIX.4.2", "dictionary = '" + bare.path() + "'\n")), HasSubstr("has no Logon"));
+    EXPECT_THAT(errors_of(session("FIX.5.0SP2", "dictionary = '" + fix50.path() + "'\n")),
+                HasSubstr("is of FIX.5.0, not FIXT.1.1"));
+    EXPECT_THAT(errors_of(session("FIX.5.0SP2", "application_dictionary = '" + fix44.path() + "'\n")),
+                HasSubstr("is of FIX.4.4, not FIX.5.0SP2"));
+    EXPECT_THAT(errors_of(session("FIX.5.0SP2", "further_versions = ['FIX.4.2=" + fix44.path() + "']\n")),
+                HasSubstr("is of FIX.4.4, not FIX.4.2"));
+    const test::ScratchFile good{
+        test::scratch_name("good.toml"),
+        session("FIX.5.0SP2", "dictionary = '" + fixt.path() + "'\napplication_dictionary = '" + fix50.path() + "'\n")};
+    EXPECT_EQ(run({"fix", "config", "check", good.path()}).err, "");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "fixd/accept/user_file.hpp"
+#include "fixd/settings/user_file.hpp"
 #include "service/password_hash.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// The program with this as its input.
+/// Runs the program with this text on standard input.
 Outcome fed(const std::string& input, const std::string& arguments) {
     const test::ScratchFile file{test::scratch_name("input"), input};
     const auto command = fmt::format("{} {} < '{}'", MILLPOND_PROGRAM, arguments, file.path());
@@ -81,7 +81,7 @@ TEST(FixPasswd, AFileGetsTheLineInPlaceOfTheFormerOne) {
     EXPECT_THAT(nowhere.err, HasSubstr("user file '/nonexistent/users': cannot create it: No such file or directory"));
 }
 
-/// What a terminal shows when these lines are typed, each at the next prompt.
+/// Output on a terminal when these lines are typed, each at the next prompt.
 std::string at_terminal(const std::vector<std::string>& lines, int& status) {
     int master = -1;
     const auto child = forkpty(&master, nullptr, nullptr, nullptr);
@@ -102,7 +102,7 @@ std::string at_terminal(const std::vector<std::string>& lines, int& status) {
         const auto prompt = screen.find("assword: ", looked_at);
         if (prompt == std::string::npos || next == lines.end()) continue;
         looked_at = prompt + 1;
-        // The prompt stands there a moment before the terminal is silent.
+        // The prompt appears shortly before echo is switched off.
         termios now{};
         for (int looks = 0; looks < 10'000 && tcgetattr(master, &now) == 0 && (now.c_lflag & ECHO) != 0; ++looks) {
             std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -14,7 +14,7 @@
 
 #include <sys/stat.h>
 
-#include <millpond/net/pack_file.hpp>
+#include <millpond/files/pack_file.hpp>
 
 #include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_text.hpp"
@@ -29,7 +29,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The message with these fields; '|' stands for the delimiter.
+/// Message with these fields; '|' is replaced by the delimiter.
 std::string message_of(std::string_view fields) {
     std::string body{fields};
     std::ranges::replace(body, '|', '\x01');
@@ -228,13 +228,13 @@ TEST_F(FixPrint, JsonIsTheEncodingOfTheFixTradingCommunity) {
                     R"("Body":{"EncryptMethod":"0","HeartBtInt":"30"},"Trailer":{}})"
                     "\n"));
     EXPECT_THAT(outcome.out, HasSubstr(R"("Text":"a\\b\u000ac")"));
-    EXPECT_THAT(outcome.out, Not(HasSubstr("lost")));  // a remark is no object
+    EXPECT_THAT(outcome.out, Not(HasSubstr("lost")));  // remarks are not printed as objects
 }
 
 TEST_F(FixPrint, JsonHasGroupsAsArraysWithADictionary) {
     const auto folder = test::fix_dictionaries();
     if (folder.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
-    // The sample of the user guide, and a group in a group.
+    // The user guide's sample, and a nested group.
     const auto sample = message_of(
         "35=W|34=4567|49=SENDER|52=20160802-21:14:38.717|56=TARGET|22=8|48=ESU6|262=789|268=2|"
         "269=0|270=1.50|271=75|273=21:14:38.688|269=1|270=1.75|271=25|273=21:14:38.688|");
@@ -307,7 +307,7 @@ TEST_F(FixPrint, AValueOfAStreamMayHoldALineEndAndWhatIsWrittenRawIsReadAgain) {
     const auto outcome = run({"fix", "print", stream.path(), "--raw"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
     EXPECT_EQ(outcome.out, text + data + kLogon);
-    // In a log each is on its line.
+    // A log has one message in a line.
     const test::ScratchFile log{test::scratch_name("lines.log"), kLogon + "\n" + text + "\n" + data + "\n" + kOrder};
     EXPECT_EQ(run({"fix", "print", log.path(), "--raw"}).out, kLogon + text + data + kOrder);
 }
@@ -335,7 +335,7 @@ TEST_F(FixPrint, EachCutOfTheTextIntoPiecesFindsTheSameMessages) {
                                  all += std::to_string(found.at) + found.direction + found.session + found.bytes + "\n";
                              },
                              [&](std::string_view remark) { all.append("# ").append(remark); }};
-        for (std::size_t at = 0; at < text.size(); at += piece) finder.take(std::string_view{text}.substr(at, piece));
+        for (std::size_t at = 0; at < text.size(); at += piece) finder.append(std::string_view{text}.substr(at, piece));
         finder.finish();
         return all;
     };
@@ -365,7 +365,7 @@ TEST_F(FixPrint, EachMessageIsReadWithTheDictionaryOfItsApplicationVersion) {
         "8=FIXT.1.1|9=5|35=A|34=1|49=B|56=A|98=0|108=30|1137=9|10=000|\n"
         "8=FIXT.1.1|9=5|35=D|34=2|49=B|56=A|7001=by default|10=000|\n"
         "8=FIX.4.4|9=5|35=D|34=9|49=X|56=Y|7001=by BeginString|10=000|\n"};
-    // BodyLength and CheckSum made right.
+    // Corrects BodyLength and CheckSum.
     std::string text;
     std::ifstream lines{log.path()};
     for (std::string line; std::getline(lines, line);) {
@@ -389,7 +389,7 @@ TEST_F(FixPrint, EachMessageIsReadWithTheDictionaryOfItsApplicationVersion) {
     EXPECT_THAT(outcome.out, HasSubstr("Order44 OfOrder44=by BeginString"));
 }
 
-/// A file with all that happens to one that is followed; what was read goes to `read`.
+/// A file that is rotated and truncated while it is followed; `read_` collects what the follower reports.
 class Followed : public ::testing::Test {
 protected:
     test::ScratchFile file_{test::scratch_name("followed.log"), ""};
@@ -424,7 +424,7 @@ protected:
 TEST_F(Followed, AFileThatComesLaterIsReadFromItsBeginning) {
     EXPECT_FALSE(poll());
     EXPECT_FALSE(poll());
-    EXPECT_EQ(read_, "[missing]");  // said once
+    EXPECT_EQ(read_, "[missing]");  // reported once
     append("one");
     EXPECT_TRUE(poll());
     EXPECT_FALSE(poll());
@@ -470,7 +470,7 @@ TEST_F(Followed, FilesThatCameAndWentBetweenTwoLooksAreReadInOrder) {
 }
 
 TEST_F(Followed, CompressedOnesAreReadTooAndRemovedOnesAreNamed) {
-    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    if (!files::can_pack()) GTEST_SKIP() << "this build has no zstd";
     append("one");
     poll_all();
     rotate(1);
@@ -480,12 +480,12 @@ TEST_F(Followed, CompressedOnesAreReadTooAndRemovedOnesAreNamed) {
     }
     append("new");
     const std::atomic<bool> stop{false};
-    EXPECT_FALSE(net::pack_file(renamed(1), 0640, stop));
-    EXPECT_FALSE(net::pack_file(renamed(2), 0640, stop));
+    EXPECT_FALSE(files::pack_file(renamed(1), 0640, stop));
+    EXPECT_FALSE(files::pack_file(renamed(2), 0640, stop));
     std::filesystem::remove(renamed(3));
     poll_all();
     EXPECT_EQ(read_, "one[replaced]file 2[replaced][skipped][replaced]file 4[replaced]new");
-    // As few as one may be kept: the file itself is not among them.
+    // The minimum is one renamed file; the file itself does not count.
     rotate(5);
     append("lost");
     rotate(6);
@@ -505,7 +505,7 @@ TEST_F(Followed, WhereAHigherNumberIsAnOlderFileNothingIsReadTwice) {
     rotate(1);
     append("one");
     poll_all();
-    // As logrotate does: all move up by one, twice.
+    // Renames all files to the next number, twice, like logrotate.
     for (const std::string text : {"two", "three"}) {
         for (int number = 4; number > 0; --number) {
             if (std::filesystem::exists(renamed(number))) std::filesystem::rename(renamed(number), renamed(number + 1));
@@ -548,13 +548,13 @@ TEST_F(Followed, AFolderOrAPipeIsRefusedWithoutWaiting) {
 
 TEST_F(Followed, TheProgramPrintsWhatIsAppendedAndEndsWithASignal) {
     Program print{{"fix", "print", file_.path(), "--follow", "--type", "D,8"}};
-    ASSERT_TRUE(print.says("waiting for "));
+    ASSERT_TRUE(print.prints("waiting for "));
     append(kLogon + kOrder.substr(0, 40));
-    append(kOrder.substr(40));  // no line end: it is printed all the same
-    ASSERT_TRUE(print.says("2 NewOrderSingle"));
+    append(kOrder.substr(40));  // printed although it has no line end
+    ASSERT_TRUE(print.prints("2 NewOrderSingle"));
     std::filesystem::rename(file_.path(), file_.path() + ".1");
     append("8=FIX.4.4|9=5|35=D|\n" + raw_line("20240102-03:04:05.000000001", '>', kFill));
-    ASSERT_TRUE(print.says("2 ExecutionReport"));
+    ASSERT_TRUE(print.prints("2 ExecutionReport"));
     print.signal(SIGINT);
     const auto outcome = print.wait();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -564,13 +564,13 @@ TEST_F(Followed, TheProgramPrintsWhatIsAppendedAndEndsWithASignal) {
 }
 
 TEST_F(FixPrint, ACompressedLogIsReadAsThePlainOneIsAndOneThatIsCutOffIsAnError) {
-    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    if (!files::can_pack()) GTEST_SKIP() << "this build has no zstd";
     std::string text;
     for (int i = 0; i < 2'000; ++i) text += raw_line("20240102-03:04:06.000000000", '<', kOrder);
     const test::ScratchFile plain{test::scratch_name("plain.raw"), text};
     const test::ScratchFile packed{test::scratch_name("packed.raw"), text};
     const std::atomic<bool> stop{false};
-    ASSERT_FALSE(net::pack_file(packed.path(), 0640, stop));
+    ASSERT_FALSE(files::pack_file(packed.path(), 0640, stop));
     const auto file = packed.path() + ".zst";
     EXPECT_LT(std::filesystem::file_size(file), text.size() / 10);
     const auto outcome = run({"fix", "print", file});

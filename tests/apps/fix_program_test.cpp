@@ -1,4 +1,4 @@
-// What the FIX commands promise beyond a session: who is let in, what is refused at start, what is generated.
+// The FIX commands beyond a session: accepted peers, configurations refused at startup, generated code.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,17 +22,17 @@ using ::testing::HasSubstr;
 
 constexpr const char* kOneOrder = "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n";
 
-/// A venue of three acceptors from a file, each with sessions by template: one by TLS, one for addresses that no client
-/// here has, one for all.
+/// A venue with three acceptors from a file, each with a session template: one with TLS, one for addresses that no
+/// client here has, one for all addresses.
 class FixVenue : public ::testing::Test {
 protected:
     void SetUp() override {
         if (!certificates_.made()) GTEST_SKIP() << "the program openssl is missing";
-        if (!venue_.says("metrics at http://")) FAIL() << venue_.wait().err;
+        if (!venue_.prints("metrics at http://")) FAIL() << venue_.wait().err;
         const std::string mark = "listening on 127.0.0.1:";
         std::string before = mark;
         for (auto& port : ports_) {
-            port = venue_.word_behind(before);
+            port = venue_.word_after(before);
             before += port + "\n" + mark;
         }
     }
@@ -54,9 +54,9 @@ protected:
         return ",tls=true,tls_server_name=" + std::string{test::Certificates::kServerName} +
                ",tls_authorities=" + certificates_.certificate(authority);
     }
-    /// The counter of the venue that begins so, as it is once it is not 0; "" when the venue has ended.
+    /// Waits until the venue's counter with this prefix is not 0 and returns it; "" if the venue has ended.
     [[nodiscard]] std::string count_of(const std::string& counter) const {
-        const auto port = static_cast<std::uint16_t>(std::stoi(venue_.word_behind("metrics at http://127.0.0.1:")));
+        const auto port = static_cast<std::uint16_t>(std::stoi(venue_.word_after("metrics at http://127.0.0.1:")));
         for (;;) {
             const auto page = page_of(port, "/metrics");
             const auto at = page.find("\n" + counter + " ");
@@ -73,7 +73,6 @@ protected:
     test::Certificates certificates_;
     test::ScratchFile orders_{test::scratch_name("orders.txt"), kOneOrder};
     test::ScratchFile file_{test::scratch_name("venue.toml"), R"(
-        quiet = true
         metrics = "127.0.0.1:0"
         [[acceptor]]
         name = "tls"
@@ -123,14 +122,14 @@ TEST_F(FixVenue, OrdersAndFillsGoByTlsBetweenPartiesWithCertificates) {
 TEST_F(FixVenue, AClientWithoutACertificateIsTurnedAwayFromTls) {
     Program client{desk(tls, with_tls("ours"))};
     EXPECT_NE(count_of(turned_away(tls, "handshake")), "");
-    client.signal(SIGKILL);  // it would try for ten seconds more
+    client.signal(SIGKILL);  // the client would retry for ten more seconds
     EXPECT_THAT(client.wait().out, ::testing::Not(HasSubstr("ExecutionReport")));
 }
 
 TEST_F(FixVenue, AnAddressThatIsNotOnTheListIsTurnedAway) {
     Program client{desk(closed, "")};
     EXPECT_NE(count_of(turned_away(closed, "not_allowed")), "");
-    client.signal(SIGKILL);  // it would try for ten seconds more
+    client.signal(SIGKILL);  // the client would retry for ten more seconds
     EXPECT_THAT(client.wait().out, ::testing::Not(HasSubstr("ExecutionReport")));
 }
 
@@ -200,8 +199,7 @@ std::string_view read(const millpond::fix::Message& message) {
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
 }
 
-// Fields and messages named like keywords, macros, functions of C, namespaces and members of the header, and like each
-// other: after the headers that declare those.
+// Includes the headers first that declare the macros, functions and namespaces with the names of fields and messages.
 TEST(FixGenerate, AnyNamesInADictionaryMakeAHeaderThatCompiles) {
     std::string fields;
     std::string members;
@@ -226,7 +224,7 @@ TEST(FixGenerate, AnyNamesInADictionaryMakeAHeaderThatCompiles) {
         messages += "<message name='" + std::string{name} + "' msgtype='&quot;\\" + std::to_string(++type) +
                     "' msgcat='app'>" + members + groups + "</message>";
     }
-    // A second group of the same name with other members.
+    // Adds a second group of the same name with different members.
     messages +=
         "<message name='Last' msgtype='Z' msgcat='app'><group name='NoLegs' required='N'>"
         "<field name='Tag' required='N'/></group></message>";

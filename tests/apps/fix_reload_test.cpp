@@ -1,4 +1,4 @@
-// `millpond fix acceptor` and `fix initiator` read their configuration again: by SIGHUP, `fix reload` and POST.
+// Reloads of `millpond fix acceptor` and `fix initiator`: by SIGHUP, `fix reload` and POST.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ protected:
         return run(arguments);
     }
     static std::string post(const Program& house, const std::string& headers) {
-        const auto metrics = house.word_behind("metrics at http://127.0.0.1:");
+        const auto metrics = house.word_after("metrics at http://127.0.0.1:");
         test::LineClient client{static_cast<std::uint16_t>(std::atoi(metrics.c_str()))};
         client.send_text("POST /api/reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n");
         while (!client.over()) {
@@ -72,14 +72,14 @@ protected:
 
 TEST_F(FixReloadRun, TheCommandPrintsWhatChanged) {
     auto house = this->house();
-    ASSERT_TRUE(house.says("metrics at"));
+    ASSERT_TRUE(house.prints("metrics at"));
     EXPECT_EQ(reload().out, "no changes\n");
     configure(session("A") + session("B"));
     const auto added = reload();
     EXPECT_EQ(added.exit_code, 0) << added.err;
     EXPECT_EQ(added.out, "session FIX.4.4:HOUSE->B is added\n");
     configure("threads = 7\n" + session("B"));
-    const auto bad = reload();  // a key of the top level below a table
+    const auto bad = reload();  // a top-level key below a table
     EXPECT_EQ(bad.exit_code, 1);
     EXPECT_EQ(bad.out, "");
     EXPECT_THAT(bad.err, HasSubstr("millpond: nothing was changed: " + path("fix.toml") + ":"));
@@ -95,10 +95,10 @@ TEST_F(FixReloadRun, TheCommandPrintsWhatChanged) {
 
 TEST_F(FixReloadRun, ASignalAndAPostDoTheSame) {
     auto house = this->house();
-    ASSERT_TRUE(house.says("metrics at"));
+    ASSERT_TRUE(house.prints("metrics at"));
     configure(session("A") + session("B"));
     house.signal(SIGHUP);
-    ASSERT_TRUE(house.says("reload: session FIX.4.4:HOUSE->B is added"));
+    ASSERT_TRUE(house.prints("reload: session FIX.4.4:HOUSE->B is added"));
     configure(session("B"));
     EXPECT_THAT(post(house, ""), HasSubstr("HTTP/1.1 401"));
     EXPECT_THAT(post(house, "Authorization: Bearer wrong-wrong-wrong-wrong\r\n"), HasSubstr("HTTP/1.1 401"));
@@ -112,9 +112,9 @@ TEST_F(FixReloadRun, ASignalAndAPostDoTheSame) {
 
 TEST_F(FixReloadRun, DisableAndEnableAreSeenInTheList) {
     auto house = this->house();
-    ASSERT_TRUE(house.says("metrics at"));
+    ASSERT_TRUE(house.prints("metrics at"));
     EXPECT_EQ(sessions({"disable", "A"}).exit_code, 0);
-    while (sessions({"list"}).out.find("disabled") == std::string::npos) {  // done soon, not at once
+    while (sessions({"list"}).out.find("disabled") == std::string::npos) {  // takes effect asynchronously
     }
     EXPECT_EQ(sessions({"enable", "A"}).exit_code, 0);
     while (sessions({"list"}).out.find("disabled") != std::string::npos) {
@@ -130,8 +130,8 @@ TEST_F(FixReloadRun, TheSessionOfAScriptStaysAndWithoutAFileNothingIsReadAgain) 
     std::ofstream{path("desk.toml")} << admin << connects;
     Program desk{{"fix", "initiator", "--config", path("desk.toml"), "--state", path("state"), "--script", "/dev/null",
                   "--stay"}};
-    ASSERT_TRUE(desk.says("not logged on"));
-    std::ofstream{path("desk.toml")} << admin << connects << "connect_ms = 77\n";
+    ASSERT_TRUE(desk.prints("not logged on"));
+    std::ofstream{path("desk.toml")} << admin << connects << "heartbeat_seconds = 77\n";
     const auto refused = run({"fix", "reload", "--admin", path("desk.sock")});
     EXPECT_THAT(refused.err, HasSubstr("the session that the script goes to cannot change"));
     std::ofstream{path("desk.toml")} << admin << connects << session("B") << "hosts = ['127.0.0.1:9']\n";
@@ -141,7 +141,7 @@ TEST_F(FixReloadRun, TheSessionOfAScriptStaysAndWithoutAFileNothingIsReadAgain) 
 
     Program plain{{"fix", "acceptor", "--port", "0", "--session", "sender=HOUSE,target=A", "--admin",
                    path("plain.sock"), "--metrics", "127.0.0.1:0"}};
-    ASSERT_TRUE(plain.says("metrics at"));
+    ASSERT_TRUE(plain.prints("metrics at"));
     EXPECT_THAT(run({"fix", "reload", "--admin", path("plain.sock")}).err,
                 HasSubstr("nothing was changed: there is no --config to reload"));
     plain.signal(SIGTERM);

@@ -1,4 +1,4 @@
-// Two machines with the same sessions: the one that runs them is killed at random while orders come, the other takes
+// Two machines with the same sessions: the primary is killed at random times while orders arrive, the standby takes
 // over, and each order is filled once.
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kPatience{60};
 
-/// Waits until it is so, for a minute at most.
+/// Waits until `done` returns true, for at most a minute.
 template <class Done>
 [[nodiscard]] bool comes_true(Done&& done) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
@@ -63,10 +63,10 @@ struct OrderEncoder {
     }
 };
 
-/// The counterparty: sends orders, counts the fills of each.
+/// The counterparty: sends orders and counts the fills of each.
 class Desk final : public engine::Application {
 public:
-    /// hosts: where the sessions may run. The I/O thread is in the caller's network namespace.
+    /// hosts: addresses at which the sessions may run. The I/O thread uses the caller's network namespace.
     Desk(const std::vector<engine::Host>& hosts, const std::filesystem::path& store) {
         auto& session =
             initiator_.add({.config = {.sender_comp_id = "DESK", .target_comp_id = "VENUE", .heartbeat_seconds = 1},
@@ -74,7 +74,7 @@ public:
                             .store = {.bytes = 64U << 20U, .file = store, .segments = 0}},
                            {.hosts = hosts,
                             .reconnect = {.first = std::chrono::milliseconds{10},
-                                          .longest = std::chrono::milliseconds{100},
+                                          .max = std::chrono::milliseconds{100},
                                           .connect_timeout = std::chrono::milliseconds{300}}},
                            *this);
         session_ = &session;
@@ -83,7 +83,7 @@ public:
     }
     ~Desk() override { io_.stop(); }
 
-    /// False: later.
+    /// False if the order must be sent again later.
     [[nodiscard]] bool send(std::uint64_t id) {
         auto draft = sender_->try_make(Order{id});
         return draft && sender_->try_send(std::move(draft), {}) == engine::Handed::queued;
@@ -116,14 +116,14 @@ private:
     std::unique_ptr<engine::AsyncSender<Order, OrderEncoder>> sender_;
 };
 
-/// One machine: `millpond fix acceptor --fill`, started again as often as a test likes.
+/// A machine that runs `millpond fix acceptor --fill`, which can be restarted any number of times.
 class Machine {
 public:
     struct Place {
         std::string address;
         std::uint16_t fix;
         std::uint16_t standby;
-        std::function<void()> enter;  ///< The network namespace.
+        std::function<void()> enter;  ///< Enters the network namespace.
     };
     Machine(std::filesystem::path folder, Place place, const Place& other, const test::Certificates& made,
             const std::string& more)
@@ -144,7 +144,7 @@ public:
         place_.enter();
         program_ = std::make_unique<Program>(
             std::vector<std::string>{"fix", "acceptor", "--fill", "--config", (folder_ / "fix.toml").string()});
-        ASSERT_TRUE(program_->says("standby on ")) << program_->said();
+        ASSERT_TRUE(program_->prints("standby on ")) << program_->output();
     }
     void kill() {
         program_->signal(SIGKILL);
@@ -157,7 +157,7 @@ public:
         program_.reset();
     }
     [[nodiscard]] std::string admin() const { return (folder_ / "admin.sock").string(); }
-    /// What the engine answers; empty while it does not.
+    /// The engine's answer; empty if it does not respond.
     [[nodiscard]] std::string ask(const std::string& request) const try {
         return fixd::ask_engine(admin(), request);
     } catch (const std::system_error&) {
@@ -175,7 +175,7 @@ private:
     std::unique_ptr<Program> program_;
 };
 
-/// The machines A and B, and the desk on B's side of the link.
+/// Machines A and B, and the desk on B's side of the link.
 class FixStandby : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -191,10 +191,10 @@ protected:
         std::filesystem::remove_all(folder_);
     }
 
-    /// On one machine, or with a link between them.
+    /// Starts both machines, on one host or with a network link between them.
     void begin(const std::string& more) {
         const bool linked = pair_ != nullptr;
-        // Free of what other tests use; below the ports that the kernel gives away.
+        // Ports that no other test uses, below the kernel's ephemeral ports.
         const auto base = static_cast<std::uint16_t>(20'000 + getpid() % 2'000 * 4);
         const Machine::Place a{linked ? "10.99.0.1" : "127.0.0.1", base, static_cast<std::uint16_t>(base + 1), [this] {
                                    if (pair_) pair_->enter_near();
@@ -207,7 +207,7 @@ protected:
         b_ = std::make_unique<Machine>(folder_ / "b", b, a, made_, more);
         a_->start();
         b_->start();
-        // Neither has run the session before.
+        // Neither machine has run the session before.
         EXPECT_THAT(a_->promote(), HasSubstr("never whole"));
         EXPECT_THAT(a_->promote(true),
                     HasSubstr("{\"done\":true,\"promoted\":[{\"name\":\"FIX.4.4:VENUE->DESK\",\"epoch\":1,"));
@@ -220,7 +220,7 @@ protected:
     void set_link(bool up) const {
         pair_->enter_near();
         const auto command = fmt::format("ip link set near0 {}", up ? "up" : "down");
-        ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): of this test's own
+        ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): a constant command
     }
     void send_orders(std::uint64_t count) {
         const auto to = sent_ + count;
@@ -229,7 +229,7 @@ protected:
             return sent_ == to;
         }));
     }
-    /// B takes over from A, which comes back, learns of it, becomes the standby, and gets its place again.
+    /// Fails over from A to B; A restarts, detects this, becomes the standby, and is promoted again.
     void fail_over(int kind) {
         const bool lives = kind == 1;
         if (kind != 0) set_link(false);
@@ -276,7 +276,7 @@ TEST_F(FixStandby, WhenThePrimaryDiesTheStandbyTakesOverByCommand) {
     fail_over(0);
     send_orders(50);
     expect_each_filled_once();
-    // The command is that of an operator; a session that runs is promoted already.
+    // An operator may repeat the command; a running session is already promoted.
     const auto again = run({"fix", "sessions", "promote", "DESK", "--admin", a_->admin()});
     EXPECT_EQ(again.exit_code, 0);
     EXPECT_THAT(again.out, HasSubstr("FIX.4.4:VENUE->DESK runs here: epoch "));

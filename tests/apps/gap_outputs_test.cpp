@@ -1,4 +1,4 @@
-// After a gap, what nothing has replaced looks incomplete at every output of the program, also to those who join late.
+// After a gap, quotes that have not been replaced are incomplete at every output of the program, also for late joiners.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,20 +40,20 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr std::uint32_t kInstruments = 50;
-constexpr std::int64_t kLongestNs = 60'000'000'000;
+constexpr std::int64_t kTimeoutNs = 60'000'000'000;
 
 using Marks = std::map<std::string, bool>;
 
 std::string symbol_of(std::uint32_t i) { return std::to_string(1'000 + i); }
 
-/// All instruments, of which these are complete and the others are not.
+/// Marks all instruments as incomplete except these.
 Marks all_but(const std::set<std::uint32_t>& complete) {
     Marks marks;
     for (std::uint32_t i = 0; i < kInstruments; ++i) marks[symbol_of(i)] = !complete.contains(i);
     return marks;
 }
 
-/// What the newest quote line of each symbol says.
+/// Marks in the newest quote line of each symbol.
 template <class Lines>
 Marks marks_in(const Lines& lines) {
     Marks marks;
@@ -68,7 +68,7 @@ Marks marks_in(const Lines& lines) {
     return marks;
 }
 
-/// The quotes of a ring's late reader.
+/// Marks that a late reader of the ring sees.
 Marks marks_of_ring(const std::string& name) {
     struct Late {
         void on(const feed::Quote& quote) {
@@ -91,7 +91,7 @@ Marks marks_of_ring(const std::string& name) {
 }
 
 bool comes(const std::function<bool()>& done) {
-    const auto until = core::monotonic_nanos() + kLongestNs;
+    const auto until = core::monotonic_nanos() + kTimeoutNs;
     while (!done()) {
         if (core::monotonic_nanos() > until) return false;
         std::this_thread::yield();
@@ -105,10 +105,10 @@ public:
     virtual ~Venue() = default;
     /// Both sides of an instrument's quote.
     virtual void quote(std::uint32_t i) = 0;
-    /// The bid alone, for venues that have such messages.
+    /// Sends the bid alone; false for venues without such messages.
     virtual bool bid(std::uint32_t i) = 0;
     virtual void lose(std::uint64_t count) = 0;
-    /// A message that is whole, but of no known type.
+    /// Sends a complete message of an unknown type.
     virtual void send_unknown() = 0;
 
     void connect(const std::string& address) {
@@ -129,12 +129,12 @@ class Miax final : public Venue {
 public:
     void quote(std::uint32_t i) override {
         write([&] {
-            ASSERT_TRUE(encoder_.bid(1'000 + i, 7, 10'000, 10));
-            ASSERT_TRUE(encoder_.offer(1'000 + i, 7, 20'000, 10));
+            ASSERT_TRUE(encoder_.bid(1'000 + i, 7, feed::price_from<10'000>(10'000), 10));
+            ASSERT_TRUE(encoder_.offer(1'000 + i, 7, feed::price_from<10'000>(20'000), 10));
         });
     }
     bool bid(std::uint32_t i) override {
-        write([&] { ASSERT_TRUE(encoder_.bid(1'000 + i, 7, 10'500, 11)); });
+        write([&] { ASSERT_TRUE(encoder_.bid(1'000 + i, 7, feed::price_from<10'000>(10'500), 11)); });
         return true;
     }
     void lose(std::uint64_t count) override {
@@ -143,7 +143,7 @@ public:
     }
     void send_unknown() override {
         encoder_.begin(buffer_);
-        ASSERT_TRUE(encoder_.bid(1'000, 7, 10'500, 11));
+        ASSERT_TRUE(encoder_.bid(1'000, 7, feed::price_from<10'000>(10'500), 11));
         ++next_;
         const auto bytes = encoder_.finish();
         buffer_[12] = std::byte{'?'};
@@ -187,8 +187,8 @@ private:
     std::uint32_t order_{0};
 };
 
-/// A gateway with every sink that needs no broker, clients that were there before the gap, and a second gateway behind
-/// its udp sink.
+/// A gateway with every sink that needs no broker, clients connected before the gap, and a second gateway fed by its
+/// udp sink.
 class GapOutputs : public ::testing::Test {
 protected:
     void open(std::unique_ptr<Venue> venue, const std::string& format) {
@@ -212,7 +212,7 @@ protected:
         ASSERT_TRUE(comes([&] { return marks_of_ring(first_->ring()) == complete(); }));
         early_ = std::make_unique<test::LineClient>(first_->tcp_port("tcp"));
         ASSERT_TRUE(comes([&] { return read(*early_) == complete(); }));
-        const auto url = first_->said("web sink 'web': http://");
+        const auto url = first_->word_after("web sink 'web': http://");
         web_port_ = static_cast<std::uint16_t>(std::stoi(url.substr(url.find(':') + 1)));
         page_ = std::make_unique<test::WebSocketClient>(web_port_);
         ASSERT_TRUE(comes([&] { return read(*page_) == complete(); }));
@@ -246,7 +246,7 @@ protected:
         return text.str();
     }
 
-    /// Every output shows these marks, to those who were there and to those who come now.
+    /// Expects these marks at every output, for existing and for new readers.
     void expect_everywhere(const Marks& marks, std::size_t count) {
         EXPECT_TRUE(comes([&] { return marks_of_ring(first_->ring()) == marks; })) << "shared memory";
         EXPECT_TRUE(comes([&] { return read(*early_) == marks; })) << "tcp";
@@ -296,7 +296,7 @@ TEST_F(GapOutputs, OfFiftyMiaxQuotesTheOneThatCameAfterTheGapIsComplete) {
     venue_->quote(7);
     expect_everywhere(all_but({7}), 49);
     EXPECT_TRUE(comes([&] { return csv().find(",,,,,,,0,gap\n") != std::string::npos; }));
-    // One side alone does not complete it.
+    // A single side does not complete a quote.
     ASSERT_TRUE(venue_->bid(8));
     expect_everywhere(all_but({7}), 49);
     EXPECT_TRUE(
@@ -310,16 +310,16 @@ TEST_F(GapOutputs, AMiaxMessageThatIsNotUnderstoodIsALossToo) {
     venue_->send_unknown();
     venue_->quote(7);
     expect_everywhere(all_but({7}), 49);
-    EXPECT_TRUE(first_->program().says("could not be decoded: its quotes are incomplete until newer ones arrive"));
+    EXPECT_TRUE(first_->program().prints("could not be decoded: its quotes are incomplete until newer ones arrive"));
 }
 
 TEST_F(GapOutputs, AfterAGapAllItchQuotesAreIncomplete) {
     ASSERT_NO_FATAL_FAILURE(open(std::make_unique<Itch>(), "itch"));
     venue_->lose(100);
     venue_->quote(7);
-    // A book with a hole stays incomplete whatever comes: a better price may be among what was lost.
+    // A book with a gap stays incomplete: the lost messages may include a better price.
     expect_everywhere(all_but({}), kInstruments);
-    EXPECT_TRUE(first_->program().says("are missing: its quotes are incomplete until newer ones arrive"));
+    EXPECT_TRUE(first_->program().prints("are missing: its quotes are incomplete until its next session"));
 }
 
 TEST_F(GapOutputs, AnItchMessageOfAWrongLengthIsALossToo) {

@@ -1,5 +1,5 @@
-// Real market data through the whole program: replay over loopback, then every event on the ring, every line of a TCP
-// client and every row of the file compared with what a decoder makes of the same datagrams in this process.
+// Real market data through the whole program: replayed over loopback, then every event of the ring, every line of a TCP
+// client and every row of the file are compared with the output of a decoder in this process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -21,6 +22,9 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/event_json.hpp>
+#include <millpond/feed/iex_deep.hpp>
+#include <millpond/feed/iex_deep_plus.hpp>
+#include <millpond/feed/iex_tops.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
@@ -32,17 +36,18 @@
 #include "apps/millpond/traffic/fault_planter.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
-#include "gateway/receive/midnight.hpp"
+#include "service/time_zone.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/line_client.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
 
-constexpr std::size_t kMostInstruments = 16'384;
+constexpr std::size_t kMaxInstruments = 16'384;
 
-/// Events in their order, without what differs from run to run: times of receipt and ring numbers.
+/// Events in order, without receive times and ring numbers, which differ from run to run.
 struct Recorder {
     template <class Event>
     void on(const Event& event) {
@@ -54,13 +59,17 @@ struct Recorder {
         events.push_back(static_cast<char>(Event::kKind) + bytes);
         if constexpr (Event::kKind == feed::EventKind::quote) ++quotes;
         if constexpr (Event::kKind == feed::EventKind::trade) ++trades;
+        if constexpr (Event::kKind == feed::EventKind::trade_break) ++breaks;
+        if constexpr (Event::kKind == feed::EventKind::gap) ++gaps;
     }
     std::vector<std::string> events;
     std::uint64_t quotes{0};
     std::uint64_t trades{0};
+    std::uint64_t breaks{0};
+    std::uint64_t gaps{0};
 };
 
-/// What the sinks must say of the ring's events.
+/// Expected output of the sinks for the ring's events.
 struct RingRecorder : Recorder {
     explicit RingRecorder(market::RingReader& from) : reader(from) {}
 
@@ -72,48 +81,30 @@ struct RingRecorder : Recorder {
         lines.emplace_back(feed::quote_json(json, quote, feed::JsonSymbol{symbol}, reader.current()));
         rows += feed::quote_csv(row, quote, feed::CsvSymbol{symbol});
     }
-    void on(const feed::Trade& trade) {
-        Recorder::on(trade);
-        std::array<char, feed::kMaxJsonBytes> json;
-        const auto& symbol = reader.instrument(trade.instrument)->symbol;
-        lines.emplace_back(feed::trade_json(json, trade, feed::JsonSymbol{symbol}, reader.current()));
-    }
-    void on(const feed::TradeBreak& broken) {
-        Recorder::on(broken);
-        std::array<char, feed::kMaxJsonBytes> json;
-        const auto& symbol = reader.instrument(broken.instrument)->symbol;
-        lines.emplace_back(feed::trade_break_json(json, broken, feed::JsonSymbol{symbol}, reader.current()));
-    }
-    void on(const feed::Status& status) {
-        Recorder::on(status);
+    template <class Event>
+    void on(const Event& event) {
+        Recorder::on(event);
         std::array<char, feed::kMaxJsonBytes> json;
         const auto symbol =
-            status.instrument == feed::kNoInstrument ? feed::Symbol{} : reader.instrument(status.instrument)->symbol;
-        lines.emplace_back(feed::status_json(json, status, feed::JsonSymbol{symbol}, reader.current()));
+            event.instrument == feed::kNoInstrument ? feed::Symbol{} : reader.instrument(event.instrument)->symbol;
+        lines.emplace_back(feed::event_json(json, event, feed::JsonSymbol{symbol}, reader.current()));
     }
     void on(const feed::Gap& gap) {
         Recorder::on(gap);
-        ++gaps;
         std::array<char, feed::kMaxJsonBytes> json;
         std::array<char, feed::kMaxCsvBytes> row;
-        lines.emplace_back(feed::gap_json(json, gap, reader.current()));
+        lines.emplace_back(feed::event_json(json, gap, {}, reader.current()));
         rows += feed::gap_csv(row, gap);
-    }
-    void on(const feed::Clear& clear) {
-        Recorder::on(clear);
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines.emplace_back(feed::clear_json(json, clear, feed::JsonSymbol{}, reader.current()));
     }
     void on(const queue::MissedRange& range) { missed += range.count(); }
 
     market::RingReader& reader;
     std::vector<std::string> lines;
     std::string rows;
-    std::uint64_t gaps{0};
     std::uint64_t missed{0};
 };
 
-/// The lines that tell of events. The others are quotes that a gap made incomplete, once more.
+/// The lines with events; other lines repeat quotes that a gap made incomplete.
 std::vector<std::string> events_in(const std::vector<std::string>& lines) {
     constexpr std::string_view kMark = "\"sequence\":";
     std::vector<std::string> events;
@@ -131,15 +122,16 @@ std::vector<std::string> events_in(const std::vector<std::string>& lines) {
     return events;
 }
 
-/// Everything a decoder makes of a source.
+/// All events that a decoder produces from a source.
 template <class Decoder>
 struct Expected {
     Expected(traffic::Source& source, const std::string& day) : decoder(instruments, typename Decoder::Options{}) {
-        decoder.set_midnight(gateway::midnight_utc_ns("America/New_York", day, 0));
+        if constexpr (requires { decoder.set_midnight(std::int64_t{}); })
+            decoder.set_midnight(service::midnight_utc_ns("America/New_York", day, 0));
         traffic::Outgoing datagram;
         while (source.next(datagram)) static_cast<void>(decoder.decode(datagram.bytes, feed::Arrival{}, recorder));
     }
-    feed::InstrumentTable instruments{kMostInstruments};
+    feed::InstrumentTable instruments{kMaxInstruments};
     Decoder decoder;
     Recorder recorder;
 };
@@ -158,10 +150,11 @@ std::string text_of(const std::string& path) {
     return text.str();
 }
 
-/// A gateway with a TCP client and a CSV file, and a reader of its ring, through which a file is replayed.
+/// A gateway that a file is replayed to, with a TCP client, a CSV file and a reader of its ring.
 struct Passage {
     Passage(const std::string& name, const std::string& format, const std::string& day)
         : csv(::testing::TempDir() + unique_ring(name) + ".csv"),
+          trades_csv(::testing::TempDir() + unique_ring(name) + ".trades.csv"),
           gateway({.ring = unique_ring(name),
                    .format = format,
                    .feed = ",date=" + day,
@@ -169,13 +162,17 @@ struct Passage {
           reader({.name = gateway.ring()}),
           recorder(reader),
           client(gateway.tcp_port("tcp")) {
-        // From here on every event is a line to the client.
-        if (!gateway.program().says("tcp sink 'tcp': client")) throw std::runtime_error("the client is not taken in");
+        // The client receives a line for every event from here on.
+        if (!gateway.program().prints("tcp sink 'tcp': client")) throw std::runtime_error("the client is not accepted");
         reader.join(recorder);
     }
-    ~Passage() { std::filesystem::remove(csv); }
+    ~Passage() {
+        std::filesystem::remove(csv);
+        std::filesystem::remove(trades_csv);
+    }
 
-    /// Replays and reads until `events` have come on the ring and the client has as many lines.
+    /// Replays the file, and reads until the ring has published `events` events and the client has received as many
+    /// lines.
     void replay(const std::string& file, std::vector<std::string> more, std::size_t events) {
         std::vector<std::string> arguments{"replay", file, "--to", gateway.feed_address(), "--quiet"};
         arguments.insert(arguments.end(), more.begin(), more.end());
@@ -184,7 +181,7 @@ struct Passage {
         read(events);
     }
 
-    /// Reads until so many events have come on the ring, and as many lines.
+    /// Reads until the ring has published this many events and the client has received as many lines.
     void read(std::size_t events) {
         const auto deadline = core::monotonic_nanos() + kPatienceNs;
         while (recorder.events.size() + recorder.missed < events && core::monotonic_nanos() < deadline) {
@@ -198,6 +195,7 @@ struct Passage {
     }
 
     std::string csv;
+    std::string trades_csv;  // written by the csv sink too
     GatewayRun gateway;
     market::RingReader reader;
     RingRecorder recorder;
@@ -213,7 +211,7 @@ void expect_same(Passage& passage, const Expected<Decoder>& expected) {
         ASSERT_EQ(passage.recorder.events[i], expected.recorder.events[i]) << "event " << i;
     }
     EXPECT_TRUE(events_in(passage.client.lines()) == passage.recorder.lines);
-    // Names and their order, too: ids alone would agree for any names.
+    // Compares names and their order too: equal ids alone would not prove equal names.
     for (feed::InstrumentId id = 0; id < expected.instruments.size(); ++id) {
         ASSERT_EQ(passage.reader.instrument(id)->symbol, expected.instruments.symbol(id));
     }
@@ -233,8 +231,9 @@ void expect_same(Passage& passage, const Expected<Decoder>& expected) {
     const auto all = std::to_string(expected.recorder.events.size());
     EXPECT_THAT(outcome.err, ::testing::HasSubstr("sink 'tcp': published " + all + " = delivered " + all +
                                                   " + filtered 0 + conflated 0 + missed 0 + queued 0"));
-    const auto quotes = std::to_string(expected.recorder.quotes + passage.recorder.gaps);
-    EXPECT_THAT(outcome.err, ::testing::HasSubstr("sink 'csv': published " + all + " = delivered " + quotes));
+    const auto& events = expected.recorder;
+    const auto written = std::to_string(events.quotes + events.trades + events.breaks + events.gaps);
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("sink 'csv': published " + all + " = delivered " + written + " + "));
     EXPECT_TRUE(text_of(passage.csv) == std::string{feed::kCsvHeader} + passage.recorder.rows);
     EXPECT_TRUE(gateway.shared_names().empty());
 }
@@ -245,7 +244,7 @@ TEST(RealData, TheMiaxCapturePassesWholeThroughRingTcpAndCsv) {
     const std::string day = "2016-10-18";
     traffic::PcapSource source{*file};
     const Expected<feed::MiaxTomDecoder> expected{source, day};
-    // The capture's own figures.
+    // Numbers of this capture.
     ASSERT_EQ(expected.decoder.counters().messages.read(), 50'892U);
     ASSERT_EQ(expected.recorder.quotes, 25'905U + 24'912U);
     ASSERT_EQ(expected.recorder.trades, 15U);
@@ -254,6 +253,57 @@ TEST(RealData, TheMiaxCapturePassesWholeThroughRingTcpAndCsv) {
     passage.replay(*file, {"--speed", "30"}, expected.recorder.events.size());
     EXPECT_EQ(passage.gateway.metric("millpond_feed_sequence_gaps_total"), 0);
     expect_same(passage, expected);
+}
+
+/// One capture of the packets in `files` of the iex folder.
+std::string capture_of_iex(std::initializer_list<std::string_view> files) {
+    constexpr std::size_t kHeaderBytes = 24;
+    std::string capture;
+    for (const auto file : files) {
+        const auto text = text_of(*data_file("iex/" + std::string{file} + ".pcap"));
+        capture += capture.empty() ? text : text.substr(kHeaderBytes);
+    }
+    return capture;
+}
+
+/// Sends the packets of `files` to a gateway. quotes: their number.
+template <class Decoder>
+void expect_iex_passes(const std::string& format, std::initializer_list<std::string_view> files, std::uint64_t quotes) {
+    if (!data_file("iex/" + std::string{*files.begin()} + ".pcap"))
+        GTEST_SKIP() << "MILLPOND_TEST_DATA has no iex folder";
+    const millpond::test::ScratchFile file{millpond::test::scratch_name(format + ".pcap"), capture_of_iex(files)};
+    const std::string day = "2018-01-26";
+    traffic::PcapSource source{file.path()};
+    const Expected<Decoder> expected{source, day};
+    ASSERT_EQ(expected.recorder.quotes, quotes);
+    Passage passage{format, format, day};
+    passage.replay(file.path(), {"--speed", "max"}, expected.recorder.events.size());
+    expect_same(passage, expected);
+}
+
+TEST(RealData, TheIexTopsPacketsPassWholeThroughRingTcpAndCsv) {
+    expect_iex_passes<feed::IexTopsDecoder>(
+        "iex-tops",
+        {"Tops.v1.5.SecurityDirectoryMessage", "Tops.v1.5.OperationalHaltStatusMessage",
+         "Tops.v1.5.ShortSalePriceTestStatusMessage", "Tops.v1.5.TradeReportMessage",
+         "Tops.v1.5.AuctionInformationMessage", "Tops.v1.5.SystemEventMessage", "Tops.v1.5.OfficialPriceMessage",
+         "Tops.v1.5.QuoteUpdateMessage", "Tops.v1.5.TradingStatusMessage", "Tops.v1.6.QuoteUpdateMessage"},
+        14);
+}
+
+TEST(RealData, TheIexDeepPacketsPassWholeThroughRingTcpAndCsv) {
+    expect_iex_passes<feed::IexDeepDecoder>(
+        "iex-deep",
+        {"Deep.v1.0.Heartbeat", "Deep.v1.0.PriceLevelBuyUpdateMessage", "Deep.v1.0.PriceLevelSellUpdateMessage"}, 2);
+}
+
+TEST(RealData, TheIexDeepPlusPacketsPassWholeThroughRingTcpAndCsv) {
+    expect_iex_passes<feed::IexDeepPlusDecoder>(
+        "iex-deep-plus",
+        {"DeepPlus.v1.0.2.S_SystemEvent", "DeepPlus.v1.0.2.D_SecurityDirectory", "DeepPlus.v1.0.2.a_AddOrder",
+         "DeepPlus.v1.0.2.R_OrderDelete", "DeepPlus.v1.0.2.L_OrderExecuted", "DeepPlus.v1.0.2.T_Trade",
+         "DeepPlus.v1.0.2.M_OrderModify", "DeepPlus.v1.0.2.E_SecurityEvent", "DeepPlus.v1.0.2.B_TradeBreak"},
+        2);
 }
 
 TEST(RealData, TheAppleBookPassesWholeThroughRingTcpAndCsv) {
@@ -274,7 +324,7 @@ TEST(RealData, TheAppleBookPassesWholeThroughRingTcpAndCsv) {
     const auto send = [&](std::size_t first, std::size_t end) {
         for (auto i = first; i < end; ++i) ASSERT_TRUE(sender.send(std::as_bytes(std::span{datagrams[i]})));
     };
-    // The last three tell the session's end, which empties the books and is one event more.
+    // The last three datagrams end the session, which clears the books and adds one event.
     const auto ends = datagrams.size() - 3;
     send(0, ends);
     passage.read(expected.recorder.events.size() - 1);

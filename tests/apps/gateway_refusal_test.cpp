@@ -1,4 +1,4 @@
-// What a gateway cannot do is one precise line; what it wished for and did not get is logged.
+// Errors at startup are one precise line; options that could not be honoured are logged.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -75,8 +76,26 @@ INSTANTIATE_TEST_SUITE_P(
                 "millpond: sink 'tcp': pin: this thread may not run on processor 1000"}),
     [](const auto& refusal) { return refusal.param.name; });
 
-/// What a command says where it may have 400 MB of address space.
-std::string said_without_memory(const std::string& arguments) {
+TEST(Gateway, AllErrorsOfAFileAreReportedAtOnce) {
+    const test::ScratchFile file{test::scratch_name("faulty.toml"),
+                                 "pin = -1\n[[feed]]\nlisten = '127.0.0.1:0'\n[[csv]]\npath = 'a'\nring = 'none'\n"};
+    const auto outcome = run({"gateway", "--config", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(":1: key 'pin' of the top level expects an integer"));
+    EXPECT_THAT(outcome.err, HasSubstr(":4: [[csv]] 'csv': ring 'none' does not exist"));
+}
+
+TEST(FixEngine, AllErrorsOfAFileAreReportedAtOnce) {
+    const test::ScratchFile file{test::scratch_name("faulty.toml"),
+                                 "threads = 900\n[[session]]\nsender = 'A'\ntarget = 'B'\nacceptor = 'none'\n"};
+    const auto outcome = run({"fix", "acceptor", "--config", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(":1: key 'threads' of the top level expects an integer"));
+    EXPECT_THAT(outcome.err, HasSubstr("acceptor 'none' does not exist"));
+}
+
+/// Output of a command that is limited to 400 MB of address space.
+std::string output_without_memory(const std::string& arguments) {
     Program shell{"/bin/sh", {"-c", "ulimit -v 400000; exec " MILLPOND_PROGRAM " " + arguments}};
     const auto outcome = shell.wait();
     EXPECT_EQ(outcome.exit_code, 1) << arguments;
@@ -88,8 +107,9 @@ TEST(Gateway, AShortageOfMemoryNamesTheSettingAndTheBytes) {
     GTEST_SKIP() << "a sanitizer needs more address space";
 #endif
     const auto gateway = [](const std::string& more) {
-        return said_without_memory("gateway --quiet --log-level error --metrics off --ring max_instruments=1024,name=" +
-                                   unique_ring("memory") + " " + more);
+        return output_without_memory(
+            "gateway --quiet --log-level error --metrics off --ring max_instruments=1024,name=" +
+            unique_ring("memory") + " " + more);
     };
     const std::string feed = "--feed listen=127.0.0.1:0 ";
     for (const std::string sink : {"tcp", "web"}) {
@@ -100,21 +120,16 @@ TEST(Gateway, AShortageOfMemoryNamesTheSettingAndTheBytes) {
     EXPECT_THAT(gateway("--feed listen=127.0.0.1:0,format=itch,max_orders=60000000"),
                 HasSubstr("feed '127.0.0.1:0': books for max_orders = 60000000: out of memory\n"));
     EXPECT_THAT(gateway(feed + "--capture-buffer 2GiB --capture " + ::testing::TempDir()),
-                HasSubstr("capture_buffer = 2147483648: region: no room for 2 GiB in the address space"));
+                ContainsRegex("capture_buffer = 2147483648: region: no space for [0-9]+ KiB in the address space"));
 }
 
 TEST(FixEngine, AShortageOfMemoryNamesTheSettingAndTheBytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer needs more address space";
 #endif
-    const std::string acceptor = "fix acceptor --quiet --acceptor listen=127.0.0.1:0 ";
-    EXPECT_THAT(said_without_memory(acceptor + "--session sender=A,target=B,store=memory,store_bytes=4GiB"),
-                HasSubstr("session FIX.4.4:A->B (store_bytes = 4294967296, "));
-    const auto folder = ::testing::TempDir() + "millpond_memory_" + std::to_string(getpid());
-    EXPECT_THAT(said_without_memory(acceptor + "--session sender=A,target=B --raw-log-ring 4GiB --raw-log " + folder +
-                                    "/raw.log"),
-                HasSubstr("millpond: raw_log_ring = 4294967296: out of memory\n"));
-    std::filesystem::remove_all(folder);
+    EXPECT_THAT(output_without_memory("fix acceptor --acceptor listen=127.0.0.1:0 "
+                                      "--session sender=A,target=B,store=memory,max_message_bytes=1GiB"),
+                HasSubstr("session FIX.4.4:A->B (max_message_bytes = 1073741824, "));
 }
 
 TEST(Gateway, RealtimeWithoutTheCapabilityIsRefusedByItsName) {
@@ -124,7 +139,7 @@ TEST(Gateway, RealtimeWithoutTheCapabilityIsRefusedByItsName) {
     EXPECT_THAT(outcome.err, HasSubstr("realtime: SCHED_FIFO priority 50 was refused; grant CAP_SYS_NICE"));
 }
 
-/// Whether the system has pages of 2 MiB that a gateway could take.
+/// Whether the system has free pages of 2 MiB.
 bool has_free_huge_pages() {
     std::ifstream info{"/proc/meminfo"};
     std::string line;

@@ -9,37 +9,38 @@
 
 namespace millpond::app {
 
-/// A gateway of its own for a test: one feed, a ring of that name, ports chosen by the kernel.
+/// A gateway process with one feed, one ring, and ports chosen by the kernel.
 class GatewayRun {
 public:
     struct Options {
-        std::string ring;  ///< Made unlike that of any other run.
+        std::string ring;  ///< Prefix of the ring's name, which is unique for each run.
         std::string format{"miax-tom"};
         std::string feed{};               ///< Further keys of the feed, each with a comma in front.
         std::vector<std::string> more{};  ///< Further arguments.
         std::string huge_pages{"none"};   ///< For the ring.
+        std::string connect{};            ///< Server of the feed, which has no address of its own then.
         std::string ring_more{};          ///< Further keys of the ring, each with a comma in front.
     };
 
-    /// Returns when it receives. Throws std::runtime_error with what it said when it ended instead.
+    /// Returns when the gateway receives. Throws std::runtime_error with its output if it has ended.
     explicit GatewayRun(const Options& options);
 
-    /// ADDRESS:PORT where its feed comes in.
-    [[nodiscard]] std::string feed_address() const { return program_.word_behind("feed 'f': listens on "); }
-    /// What it said behind `mark`, up to the next blank.
-    [[nodiscard]] std::string said(const std::string& mark) const { return program_.word_behind(mark); }
+    /// ADDRESS:PORT at which the feed is received.
+    [[nodiscard]] std::string feed_address() const { return program_.word_after("feed 'f': listens on "); }
+    /// Text of its output after `mark`, up to the next blank.
+    [[nodiscard]] std::string word_after(const std::string& mark) const { return program_.word_after(mark); }
     [[nodiscard]] std::uint16_t tcp_port(const std::string& sink) const;
-    /// The value of a metric without labels other than feed, ring or sink; -1 when there is none.
+    /// Value of a metric without labels other than feed, ring or sink; -1 if there is none.
     [[nodiscard]] std::int64_t metric(std::string_view name) const;
-    /// The page of a path on its metrics port, with its head.
+    /// HTTP response, with its header, for a path at the metrics port.
     [[nodiscard]] std::string page(const std::string& path) const;
     [[nodiscard]] const std::string& ring() const noexcept { return ring_; }
     [[nodiscard]] Program& program() noexcept { return program_; }
 
-    /// Asks it to end, and gives how it did.
+    /// Stops the gateway and returns its output and exit code.
     Outcome end();
 
-    /// Names under /dev/shm that belong to its ring.
+    /// Names below /dev/shm that belong to the ring.
     [[nodiscard]] std::vector<std::string> shared_names() const;
 
 private:
@@ -49,7 +50,7 @@ private:
     Program program_;
 };
 
-/// Such a ring's name.
+/// A ring name that no other run uses.
 std::string unique_ring(std::string_view what);
 
 }  // namespace millpond::app

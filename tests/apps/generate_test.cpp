@@ -18,12 +18,12 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
-#include <millpond/net/itch_file_reader.hpp>
-#include <millpond/net/pcap_reader.hpp>
+#include <millpond/files/itch_file_reader.hpp>
+#include <millpond/files/pcap_reader.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/traffic/generated_source.hpp"
-#include "gateway/receive/midnight.hpp"
+#include "service/time_zone.hpp"
 #include "tests/apps/datagrams.hpp"
 #include "tests/apps/list_source.hpp"
 #include "tests/apps/program.hpp"
@@ -39,9 +39,9 @@ struct Generated {
     std::vector<std::string> datagrams;
 };
 
-/// Everything that `generate` sends with these options at full speed.
+/// Everything that `generate` sends at full speed with these options.
 Generated generate(std::vector<std::string> options) {
-    // Holds all of it until the program has ended.
+    // The buffer holds all datagrams until the program has ended.
     net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 32U << 20}};
     options.insert(options.begin(), {"generate", "--to", receiver.report().local.to_string(), "--speed", "max"});
     Generated result;
@@ -55,7 +55,7 @@ Generated generate(std::vector<std::string> options) {
 }
 
 TEST(Generate, TheSameSeedGivesTheSameBytesOnTheWireInEveryFormat) {
-    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch"}) {
+    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch", "iex-tops", "iex-deep", "iex-deep-plus"}) {
         const std::vector<std::string> options{"--format", format, "--count", "1000", "--symbols", "20"};
         auto seeded = options;
         seeded.insert(seeded.end(), {"--seed", "2"});
@@ -69,15 +69,15 @@ TEST(Generate, TheSameSeedGivesTheSameBytesOnTheWireInEveryFormat) {
 }
 
 TEST(Generate, ACaptureHoldsTheDatagramsThatAreSent) {
-    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch"}) {
+    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch", "iex-tops", "iex-deep", "iex-deep-plus"}) {
         const std::vector<std::string> options{"--format", format, "--count", "1000", "--symbols", "20"};
         const millpond::test::ScratchFile file{millpond::test::scratch_name("generated.pcap"), ""};
         auto to_file = options;
         to_file.insert(to_file.begin(), {"generate", "--out", file.path()});
         const auto outcome = run(to_file);
         ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-        net::PcapReader reader{file.path()};
-        net::CapturedDatagram datagram;
+        files::PcapReader reader{file.path()};
+        files::CapturedDatagram datagram;
         std::vector<std::string> payloads;
         std::int64_t latest_ns = 0;
         while (reader.next(datagram)) {
@@ -103,10 +103,10 @@ TEST(Generate, AnItchFileHoldsTheMessagesOfTheCapture) {
             to.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         };
     };
-    net::PcapReader datagrams{capture.path()};
-    net::CapturedDatagram datagram;
+    files::PcapReader datagrams{capture.path()};
+    files::CapturedDatagram datagram;
     while (datagrams.next(datagram)) EXPECT_FALSE(feed::MoldUdp64Packet::read(datagram.payload, keep(expected)).error);
-    net::ItchFileReader reader{file.path()};
+    files::ItchFileReader reader{file.path()};
     std::vector<std::string> messages;
     std::span<const std::byte> message;
     while (reader.next(message)) keep(messages)(message);
@@ -162,7 +162,7 @@ TEST(Generate, LiveItchCountsItsTimesFromTheMidnightThatAFeedExpects) {
         ASSERT_EQ(generated.outcome.exit_code, 0) << generated.outcome.err;
         const auto* const message = reinterpret_cast<const std::byte*>(generated.datagrams.at(0).data()) + 22;
         const auto now = core::utc_nanos();
-        const auto expected = now - gateway::midnight_utc_ns(zone, "", now);
+        const auto expected = now - service::midnight_utc_ns(zone, "", now);
         const auto distance = (expected - feed::itch_layout::load_time(message) + 24 * kHour) % (24 * kHour);
         EXPECT_LT(distance, kHour) << zone;
     }
@@ -174,14 +174,16 @@ TEST(Generate, LiveItchCountsItsTimesFromTheMidnightThatAFeedExpects) {
 TEST(Generate, MisuseIsTwoAndNamesTheOption) {
     const auto format = run({"generate", "--to", "127.0.0.1:9", "--format", "fix"});
     EXPECT_EQ(format.exit_code, 2);
-    EXPECT_THAT(format.err, HasSubstr("--format: 'fix' is not one of bbo28, quotes, miax-tom, itch"));
+    EXPECT_THAT(
+        format.err,
+        HasSubstr("--format: 'fix' is not one of bbo28, quotes, miax-tom, itch, iex-tops, iex-deep, iex-deep-plus"));
     const auto fraction = run({"generate", "--to", "127.0.0.1:9", "--count", "1", "--drop", "1.5"});
     EXPECT_EQ(fraction.exit_code, 2);
     EXPECT_THAT(fraction.err, HasSubstr("--drop: expects a number from 0 to 1, found '1.5'"));
     EXPECT_EQ(run({"generate", "--to", "127.0.0.1:9", "--symbols", "0"}).exit_code, 2);
 }
 
-/// What `generate --out` writes there, of ten changes.
+/// Writes ten changes with `generate --out`.
 Outcome generate_to(const std::string& path) { return run({"generate", "--quiet", "--count", "10", "--out", path}); }
 
 TEST(Generate, ADeviceIsWrittenAndNotReplaced) {

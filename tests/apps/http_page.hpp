@@ -7,7 +7,7 @@
 
 namespace millpond::app {
 
-/// What an HTTP server on this machine answers, its head included.
+/// Response of an HTTP server on this machine, including its header.
 [[nodiscard]] inline std::string page_of(std::uint16_t port, const std::string& path) {
     test::LineClient client{port};
     client.send_text("GET " + path + " HTTP/1.0\r\n\r\n");

@@ -14,7 +14,7 @@
 
 namespace millpond::app {
 
-/// A generated ITCH session: its datagrams and each one's messages.
+/// A generated ITCH session: its datagrams and their messages.
 struct ItchSession {
     explicit ItchSession(std::size_t datagrams, std::uint64_t number = 1, std::uint64_t seed = 3) {
         feed::GeneratedFeed feed{{.format = feed::WireFormat::itch,
@@ -33,7 +33,7 @@ struct ItchSession {
         }
     }
 
-    /// Its messages as a file, each behind its length.
+    /// A file with the session's messages, each preceded by its length.
     [[nodiscard]] std::string file() const {
         std::string text;
         for (std::uint64_t number = 1; number <= messages.size(); ++number) {
@@ -47,7 +47,7 @@ struct ItchSession {
     std::vector<std::vector<std::byte>> bytes;
     traffic::SessionMessages messages;
     std::string name;
-    std::uint64_t next{1};  ///< Behind its last message.
+    std::uint64_t next{1};  ///< Number after the last message.
 };
 
 }  // namespace millpond::app

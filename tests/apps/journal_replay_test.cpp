@@ -1,4 +1,4 @@
-// What a journal holds comes out of `millpond replay` again: quotes on the wire, every event in a ring.
+// Replays of a journal with `millpond replay`: quotes on the wire, every event in a ring.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_writer.hpp>
 #include <millpond/journal/segment_reader.hpp>
+#include <millpond/market/books.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
@@ -45,7 +47,7 @@ constexpr std::uint64_t kSegmentBytes = 1U << 20U;
 
 using Event = std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear>;
 
-/// The n-th event of the tests' journals: mostly quotes, four at a time in the same millisecond.
+/// The n-th event of the tests' journals; mostly quotes, four in each millisecond.
 Event event_of(std::uint64_t n) {
     const auto time = kBegin + static_cast<std::int64_t>(n / 4) * kMillisecond;
     if (n % 50 == 17) {
@@ -77,7 +79,7 @@ Event event_of(std::uint64_t n) {
     return quote;
 }
 
-/// Keeps events with the time stamps that a replay replaces removed.
+/// Collects events without the time stamps that a replay replaces.
 struct Kept {
     void on(feed::Quote quote) { keep(quote); }
     void on(feed::Trade trade) { keep(trade); }
@@ -113,7 +115,7 @@ protected:
         return {feed::Venue{"XTST"}, feed::Symbol{"SYM" + std::to_string(id)}};
     }
 
-    /// Writes events 0..count-1; lost: ring numbers that are lost in front of event `lost_at`.
+    /// Writes events 0..count-1. lost: ring numbers that are lost before event `lost_at`.
     void write(std::uint64_t count, std::uint64_t lost_at = 0, std::uint64_t lost = 0) const {
         journal::JournalWriter writer{
             {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
@@ -137,7 +139,7 @@ protected:
     std::string folder_{::testing::TempDir() + "millpond_replayed_" + std::to_string(getpid())};
 };
 
-/// What came over the wire, decoded.
+/// Decoded datagrams of the replay.
 struct Wire {
     explicit Wire(const std::vector<std::string>& datagrams) {
         for (const auto& datagram : datagrams) {
@@ -171,7 +173,7 @@ TEST_F(JournalReplay, TheQuotesOnTheWireAreThoseRecordedWithLossesAndClearsInThe
     std::size_t datagrams = 0;
     traffic::JournalSource source{folder_, {}};
     for (traffic::Outgoing out; source.next(out);) ++datagrams;
-    // Quotes of a millisecond share a datagram, unless a loss or a clear stands between them.
+    // Quotes of a millisecond share a datagram, unless a loss or a clear is between them.
     EXPECT_LT(datagrams, kEvents / 3);
     const Wire wire{receive(receiver, datagrams)};
     const auto outcome = program.wait();
@@ -209,9 +211,9 @@ TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind)
     constexpr std::uint64_t kEvents = 20'000;
     write(kEvents);
     const auto ring = unique_ring("replayed");
-    // The ring holds a fiftieth of the events: without its readers in sight the replay would lap them.
+    // The ring holds a fiftieth of the events: the replay would lap readers that it does not wait for.
     Program program{{"replay", folder_, "--ring", ring, "--readers", "1", "--capacity", "256", "--speed", "max"}};
-    ASSERT_TRUE(program.says("waiting for 1 readers"));
+    ASSERT_TRUE(program.prints("waiting for 1 readers"));
     market::RingReader reader{{.name = ring, .visible_as = "test"}};
     Kept kept;
     for (bool closed = false; !closed;) {
@@ -230,12 +232,53 @@ TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind)
     for (feed::InstrumentId id = 0; id < 3; ++id) EXPECT_EQ(reader.instrument(id)->symbol, name_of(id).symbol);
 }
 
+TEST_F(JournalReplay, ARingGetsTheDepthOfTheChannelsSoThatItsReadersHaveBooks) {
+    {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
+        writer.set_epoch(7);
+        writer.name(0, name_of(0));
+        writer.set_depth(3, {.depth = 2});
+        std::uint64_t ring = 0;
+        ASSERT_TRUE(writer.append(feed::Clear{.channel = 3, .receive_utc_ns = kBegin}, ++ring));
+        for (const feed::Price dollars : {100, 99, 101}) {  // the third drops the second
+            ASSERT_TRUE(writer.append(feed::Level{.instrument = 0,
+                                                  .channel = 3,
+                                                  .flags = feed::kLast,
+                                                  .side = feed::Side::bid,
+                                                  .orders = 1,
+                                                  .price = dollars * feed::kPriceScale,
+                                                  .size = 7,
+                                                  .receive_utc_ns = kBegin},
+                                      ++ring));
+        }
+    }
+    const auto ring = unique_ring("depth");
+    Program replay{{"replay", folder_, "--ring", ring, "--readers", "2", "--speed", "max", "--quiet"}};
+    ASSERT_TRUE(replay.prints("waiting for 2 readers"));
+    market::RingReader reader{{.name = ring, .visible_as = "first"}};
+    market::RingReader second{{.name = ring, .visible_as = "second"}};
+    market::Books books{{.max_instruments = reader.max_instruments()},
+                        [&](std::uint16_t channel) { return reader.depth(channel); }};
+    ASSERT_EQ(replay.wait().exit_code, 0);
+    EXPECT_EQ(reader.poll(books, 100), 4U);
+    const auto* const book = books.find(0);
+    ASSERT_NE(book, nullptr);
+    EXPECT_TRUE(book->complete());
+    ASSERT_EQ(book->bids().size(), 2U);
+    EXPECT_EQ(book->bids()[0].price, 101 * feed::kPriceScale);
+    EXPECT_EQ(book->bids()[1].price, 100 * feed::kPriceScale);
+    std::vector<market::BoardLevel> levels(std::size_t{2} * second.board().max_depth());
+    EXPECT_EQ(second.board().max_depth(), 2U);
+    EXPECT_EQ(second.board().levels(0, levels).event.bids, 2U);
+}
+
 TEST_F(JournalReplay, ALossOfTheJournalIsAGapOfEveryChannelInTheRing) {
     constexpr std::uint64_t kLostAt = 100;
     write(120, kLostAt, 11);
     const auto ring = unique_ring("lossy");
     Program program{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max"}};
-    ASSERT_TRUE(program.says("waiting for 1 readers"));
+    ASSERT_TRUE(program.prints("waiting for 1 readers"));
     market::RingReader reader{{.name = ring, .visible_as = "test"}};
     Kept kept;
     for (bool closed = false; !closed;) {
@@ -273,7 +316,7 @@ TEST_F(JournalReplay, ARecordedGapIsALossForTheReceiverOfItsDatagrams) {
 }
 
 TEST_F(JournalReplay, AClearOfOneChannelKeepsTheQuotesOfOthersAtTheReceiver) {
-    constexpr feed::InstrumentId kQuiet = 100;  // of channel 1, more than a datagram holds
+    constexpr feed::InstrumentId kQuiet = 100;  // instruments of channel 1, more than a datagram holds
     {
         journal::JournalWriter writer{
             {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
@@ -310,16 +353,16 @@ TEST_F(JournalReplay, AClearOfOneChannelKeepsTheQuotesOfOthersAtTheReceiver) {
     }
 }
 
-TEST_F(JournalReplay, EventsThatTheRingHasNoRoomForAreAFailure) {
+TEST_F(JournalReplay, EventsThatDoNotFitTheRingAreAFailure) {
     write(100);
     const auto outcome =
         run({"replay", folder_, "--ring", unique_ring("narrow"), "--max-instruments", "1", "--speed", "max"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("events: it has room for 1 instruments (--max-instruments) and 1024 channels"));
+    EXPECT_THAT(outcome.err, HasSubstr("events: its capacity is 1 instruments (--max-instruments) and 1024 channels"));
 }
 
 TEST_F(JournalReplay, AnExportCountsTheRowsThatItWrites) {
-    write(100);  // two trades among them
+    write(100);  // including two trades
     const auto file = folder_ + ".csv";
     const auto all = run({"journal", "export", folder_, "csv", file});
     EXPECT_THAT(all.out, HasSubstr("98 rows written to '"));
@@ -367,7 +410,7 @@ TEST_F(JournalReplay, ACompressedSegmentIsReplayedLikeThePlainOneAndLeavesNoFile
     EXPECT_EQ(whole.exit_code, 0) << whole.err;
     EXPECT_EQ(counts_of(whole), counts_of(plain));
     EXPECT_THAT(whole.out, HasSubstr("journal: 978 quotes, 0 gaps"));
-    // Only the check sum at the end is missing: every event is there.
+    // Only the checksum at the end is missing; all events are complete.
     std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 1);
     const auto cut = replayed(packed);
     unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -398,7 +441,7 @@ TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsRepla
 TEST_F(JournalReplay, SymbolsWithoutEventsAreNamedOnceAllIsRead) {
     write(1'000);
     const std::vector<std::string> symbols{"--symbol", "SYM1", "--symbol", "syn1", "--symbol", "SYM9"};
-    const auto said = [&](std::vector<std::string> command, const std::vector<std::string>& more) {
+    const auto errors_of = [&](std::vector<std::string> command, const std::vector<std::string>& more) {
         command.insert(command.end(), symbols.begin(), symbols.end());
         command.insert(command.end(), more.begin(), more.end());
         const auto outcome = run(command);
@@ -407,10 +450,10 @@ TEST_F(JournalReplay, SymbolsWithoutEventsAreNamedOnceAllIsRead) {
     };
     const auto file = folder_ + ".json";
     const std::string warning = "symbols without events: SYM9, syn1\n";
-    EXPECT_EQ(said({"journal", "cat", folder_}, {}), warning);
-    EXPECT_THAT(said({"journal", "export", folder_, "json", file}, {}), HasSubstr(warning));
-    EXPECT_EQ(said({"journal", "cat", folder_}, {"--until", "2100-01-01"}), warning);
-    EXPECT_EQ(said({"journal", "cat", folder_}, {"--count", "3"}), "") << "the rest may have them";
+    EXPECT_EQ(errors_of({"journal", "cat", folder_}, {}), warning);
+    EXPECT_THAT(errors_of({"journal", "export", folder_, "json", file}, {}), HasSubstr(warning));
+    EXPECT_EQ(errors_of({"journal", "cat", folder_}, {"--until", "2100-01-01"}), warning);
+    EXPECT_EQ(errors_of({"journal", "cat", folder_}, {"--count", "3"}), "") << "the rest may have them";
     EXPECT_EQ(run({"journal", "cat", folder_, "--symbol", "SYM1"}).err, "");
     std::filesystem::remove(file);
 }
@@ -442,7 +485,7 @@ TEST_F(JournalReplay, ASegmentThatWasCutOffIsTheSameToEveryCommand) {
         auto files = journal::list_segments(folder_);
         ASSERT_GT(files.size(), 2U);
         const auto waiting = folder_ + "/0000000099.mpj";
-        std::ofstream{waiting}.close();  // as a writer that creates it leaves it for an instant
+        std::ofstream{waiting}.close();  // an empty file, as it exists for an instant while a writer creates it
         expect(0, "");
         const auto& cut = files[files.size() - 1 - behind].path;
         std::filesystem::resize_file(cut, bytes);
@@ -464,7 +507,7 @@ TEST_F(JournalReplay, VerifyMissesTheNewestSegmentsThatWereRemoved) {
     const auto verified = run({"journal", "verify", folder_});
     EXPECT_EQ(verified.exit_code, 4);
     EXPECT_THAT(verified.out, HasSubstr("the newest segments are missing: " + std::to_string(files.size())));
-    // A copy without the file knows nothing of them.
+    // A copy without the lock file does not list them.
     std::filesystem::remove(std::filesystem::path{folder_} / journal::kLockName);
     EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
 }
@@ -504,7 +547,7 @@ TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
         feed::QuotesDecoder decoder{instruments, {}};
         Kept kept;
         for (traffic::Outgoing out; source.next(out);) ASSERT_TRUE(decoder.decode(out.bytes, {}, kept).ok());
-        std::map<std::string, std::uint64_t> bids;  // as receivers see them at the end
+        std::map<std::string, std::uint64_t> bids;  // final bids of the receivers
         for (const auto& event : kept.events) {
             if (std::holds_alternative<feed::Clear>(event)) bids.clear();
             const auto* quote = std::get_if<feed::Quote>(&event);
@@ -516,7 +559,7 @@ TEST_F(JournalReplay, ANameThatIsDamagedInOneSegmentIsThatOfTheNext) {
     }
     const auto ring = unique_ring("named");
     Program replay{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max", "--quiet"}};
-    ASSERT_TRUE(replay.says("waiting for 1 readers"));
+    ASSERT_TRUE(replay.prints("waiting for 1 readers"));
     market::RingReader reader{{.name = ring}};
     Program tail{{"tail", "--ring", ring, "--symbol", "SYM1", "--format", "csv"}};
     EXPECT_EQ(replay.wait().exit_code, 3);
@@ -540,8 +583,55 @@ TEST_F(JournalReplay, DatagramsAreDueAtTheRecordedDistancesAndTimesChooseAPart) 
         EXPECT_EQ(out.due_ns, millisecond * kMillisecond);
         quotes += out.messages;
     }
-    EXPECT_EQ(quotes, 39U);  // events 40 to 79, of which 67 is a trade
+    EXPECT_EQ(quotes, 39U);  // events 40 to 79 without event 67, a trade
     EXPECT_EQ(source.counts().others, 1U);
+}
+
+TEST_F(JournalReplay, EveryCommandSelectsByTimeThoughReceiveTimesGoBack) {
+    constexpr std::int64_t kQuotes = 300;
+    std::vector<std::int64_t> milliseconds;
+    {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
+        writer.set_epoch(7);
+        writer.name(0, name_of(0));
+        for (std::int64_t n = 0; n < kQuotes; ++n) {
+            milliseconds.push_back(n % 2 == 0 || n < 20 ? n : n - 15);  // two feeds, one of them delayed
+            feed::Quote quote;
+            quote.instrument = 0;
+            quote.bid_price = n + 1;
+            quote.bid_size = 1;
+            quote.receive_utc_ns = kBegin + milliseconds.back() * kMillisecond;
+            ASSERT_TRUE(writer.append(quote, static_cast<std::uint64_t>(n + 1)));
+        }
+    }
+    const auto text = [](std::int64_t millisecond) {
+        const auto digits = std::to_string(1'000 + millisecond).substr(1);
+        return "2023-11-14T22:13:20." + digits;
+    };
+    const auto file = folder_ + ".json";
+    for (const auto& [since, until] : {std::pair{0, 100}, {101, 300}, {50, 51}, {77, 130}}) {
+        const auto expected =
+            std::ranges::count_if(milliseconds, [&](std::int64_t time) { return time >= since && time < until; });
+        const std::vector<std::string> range{"--since", text(since), "--until", text(until)};
+        const auto with_range = [&](std::vector<std::string> arguments) {
+            arguments.insert(arguments.end(), range.begin(), range.end());
+            return run(std::move(arguments));
+        };
+        const auto lines = with_range({"journal", "cat", folder_, "--format", "json"}).out;
+        EXPECT_EQ(std::ranges::count(lines, '\n'), expected) << since;
+        EXPECT_THAT(with_range({"journal", "export", folder_, "json", file}).out,
+                    HasSubstr(std::to_string(expected) + " events written"));
+        EXPECT_THAT(with_range({"replay", folder_, "--ring", unique_ring("back"), "--speed", "max"}).out,
+                    HasSubstr("published " + std::to_string(expected) + " events"));
+        traffic::JournalSource source{folder_,
+                                      {.since = kBegin + since * kMillisecond, .until = kBegin + until * kMillisecond}};
+        traffic::Outgoing out;
+        std::int64_t sent = 0;
+        while (source.next(out)) sent += out.messages;
+        EXPECT_EQ(sent, expected) << since;
+    }
+    std::filesystem::remove(file);
 }
 
 TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
@@ -550,7 +640,8 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     EXPECT_EQ(empty.exit_code, 1);
     EXPECT_THAT(empty.err, HasSubstr("not a journal: it has no segment with records"));
     write(10);
-    EXPECT_THAT(run({"replay", folder_}).err, HasSubstr("one of --to ADDRESS:PORT and --ring NAME is needed"));
+    EXPECT_THAT(run({"replay", folder_}).err,
+                HasSubstr("one of --to ADDRESS:PORT, --ring NAME and --serve-soupbin ADDRESS:PORT is needed"));
     const auto both = run({"replay", folder_, "--to", "127.0.0.1:9", "--ring", "x"});
     EXPECT_EQ(both.exit_code, 2);
     EXPECT_THAT(both.err, HasSubstr("--to and --ring are mutually exclusive"));

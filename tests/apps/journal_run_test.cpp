@@ -63,7 +63,7 @@ protected:
     std::string folder_{::testing::TempDir() + "millpond_journal_run_" + std::to_string(getpid())};
 };
 
-/// A reader of the ring beside the journal: what it got, by ring number.
+/// A reader of the ring, for comparison with the journal: quotes by ring number.
 class RingSide {
 public:
     explicit RingSide(const std::string& ring) : reader_({.name = ring}), thread_([this] { run(); }) {}
@@ -71,7 +71,7 @@ public:
     RingSide(const RingSide&) = delete;
     RingSide& operator=(const RingSide&) = delete;
 
-    /// Takes what is left in the ring and ends.
+    /// Reads the rest of the ring and stops.
     void end() {
         stopping_ = true;
         if (thread_.joinable()) thread_.join();
@@ -102,7 +102,7 @@ private:
     std::thread thread_;
 };
 
-/// Whether each quote that the reader got stands in the journal under its ring number, byte for byte.
+/// Whether the journal has each quote that the reader got, with the same ring number and the same bytes.
 ::testing::AssertionResult journal_holds(const std::string& folder, const RingSide& side) {
     struct Compare {
         void on(const feed::Quote& quote) {
@@ -187,8 +187,8 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     }
     const auto first = folder_ + "/0000000001.mpj";
     std::filesystem::copy_file(first, folder_ + "/0000000000.mpj");
-    std::filesystem::resize_file(folder_ + "/0000000000.mpj", 8'192);         // cut off before its first record
-    std::ofstream{folder_ + "/0000000002.mpj"} << std::string(100'000, 'x');  // foreign
+    std::filesystem::resize_file(folder_ + "/0000000000.mpj", 8'192);         // truncated before its first record
+    std::ofstream{folder_ + "/0000000002.mpj"} << std::string(100'000, 'x');  // not a segment
     std::filesystem::copy_file(first, folder_ + "/0000000003.mpj");
     std::fstream damaged{folder_ + "/0000000003.mpj", std::ios::in | std::ios::out | std::ios::binary};
     damaged.seekp(40);  // the epoch in the header
@@ -217,7 +217,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     for (const auto* name : {"0000000000", "0000000002", "0000000003"}) {
         EXPECT_TRUE(std::filesystem::exists(folder_ + "/" + name + ".mpj.damaged")) << name;
     }
-    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 4);  // what was set aside is missing
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 4);  // the segment that was set aside is missing
 }
 
 TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
@@ -253,6 +253,27 @@ TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
         segment.put(before).flush();
     }
     EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
+    std::filesystem::remove(file);
+}
+
+TEST_F(JournalRun, AnExportReplacesAFileOnceItIsWholeAndTouchesNoOther) {
+    {
+        GatewayRun gateway{options("whole")};
+        send(gateway, 100);
+        wait_for_records(gateway, 100);
+        EXPECT_EQ(gateway.end().exit_code, 0);
+    }
+    const auto file = folder_ + ".csv";
+    std::ofstream{file} << "before";
+    std::filesystem::create_directory(file + ".part");
+    // An open reader keeps the previous file's contents.
+    std::ifstream former{file};
+    EXPECT_EQ(run({"journal", "export", folder_, "csv", file}).exit_code, 0);
+    std::string text;
+    EXPECT_TRUE(std::getline(former, text) && text == "before") << text;
+    EXPECT_TRUE(std::getline(std::ifstream{file}, text) && text.starts_with("timestamp,")) << text;
+    EXPECT_TRUE(std::filesystem::is_directory(file + ".part"));
+    std::filesystem::remove_all(file + ".part");
     std::filesystem::remove(file);
 }
 
@@ -326,16 +347,16 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
                 HasSubstr("'yesterday' is not a time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
 }
 
-/// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes
-/// on. Every ring number that was ever published is in the journal or reported as lost, and all that a reader of the
-/// ring got is in the journal as the reader got it.
+/// Kills the gateway MILLPOND_TEST_KILLS times (default 6) under load at random times; each time another one continues.
+/// Every published ring number is in the journal or reported as lost, and the journal has every event as a reader of
+/// the ring got it.
 TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
     const char* wanted = std::getenv("MILLPOND_TEST_KILLS");
     const int kills = wanted != nullptr ? std::atoi(wanted) : 6;
     std::mt19937_64 random{5};
     const auto options = this->options("kill");
     for (int kill = 0; kill < kills; ++kill) {
-        // Every third time another size, so that the ring cannot be gone on with and is drained instead.
+        // Every third run has another capacity, so that the ring cannot be reused and is drained instead.
         auto now = options;
         if (kill % 3 == 2) now.ring_more = ",capacity=32768";
         GatewayRun gateway{now};
@@ -352,7 +373,7 @@ TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
             const market::RingReader left{{.name = options.ring}};
             newest = left.newest();
         }
-        // What it had published is in shared memory; the next one writes it down.
+        // The next gateway writes the events that the killed one left in shared memory.
         GatewayRun next{options};
         EXPECT_EQ(next.end().exit_code, 0);
         const auto verified = run({"journal", "verify", folder_});

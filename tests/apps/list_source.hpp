@@ -11,7 +11,7 @@
 
 namespace millpond::traffic::test {
 
-/// A source that hands out a list, each datagram in the same buffer as the one before, as a reader of files does.
+/// A source of listed datagrams that reuses one buffer, like a file reader.
 class ListSource final : public Source {
 public:
     struct Item {
@@ -36,7 +36,7 @@ private:
     std::string buffer_;
 };
 
-/// What a source hands out, in order.
+/// All datagrams of a source as texts, in order.
 inline std::vector<std::string> texts_of(Source& source) {
     std::vector<std::string> texts;
     Outgoing datagram;

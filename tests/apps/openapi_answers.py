@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares what running gateways answer with their OpenAPI file, both ways: each answer is as the file describes it, and
-whatever the file describes was answered. Exits 77 where PyYAML or jsonschema is missing.
+"""Compares responses of running gateways with their OpenAPI file, both ways: each response matches the file, and
+everything that the file describes occurs in a response. Exits with 77 if PyYAML or jsonschema is missing.
 
   openapi_answers.py OPENAPI --good ADDRESS --bad ADDRESS --locked ADDRESS --token TOKEN
                      --admin ADDRESS --admin-token TOKEN --config FILE --no-admin ADDRESS
 
-good, bad: a web sink that has one client at most; bad: of a gateway with a fault, a halted and an incomplete quote
-locked:    one that asks for the token
-admin:     metrics of a gateway whose configuration is FILE; no-admin: of one without an admin's token
+good, bad: web sinks with at most one client; the gateway of `bad` has a fault, a halted and an incomplete quote
+locked:    web sink that requires the token
+admin:     metrics of a gateway whose configuration is FILE; no-admin: of a gateway without an admin token
 """
 import argparse
 import http.client
@@ -21,7 +21,7 @@ except ImportError as missing:
     print(missing)
     sys.exit(77)
 
-# Comes only while the gateway's main thread is stopped.
+# Occurs only while the gateway's main thread is stopped.
 NOT_ASKED = {("/api/reload", "post", "202")}
 
 arguments = argparse.ArgumentParser()
@@ -35,7 +35,7 @@ asked, faults, seen = set(), [], set()
 
 
 def schema_of(part, name):
-    """JSON Schema of a schema of OpenAPI 3.0; what it does not name is forbidden. Names what values are seen of."""
+    """JSON Schema for a schema of OpenAPI 3.0, without additional properties. "names" lists the property names for note()."""
     if "$ref" in part:
         name = part["$ref"].rsplit("/", 1)[1]
         return schema_of(described["components"]["schemas"][name], name)
@@ -60,7 +60,7 @@ def named(schema):
 
 
 def note(schema, value):
-    """What of the described is there."""
+    """Records which described properties the value has."""
     for part in schema.get("anyOf", []) + schema.get("allOf", []):
         if value is not None:
             note(part, value)

@@ -1,4 +1,4 @@
-// web/openapi.yaml against what gateways answer.
+// Checks web/openapi.yaml against responses of gateways.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kToken = "openapi-token-0123456789";
 
-/// Two quotes, one of them with all that a quote may have, then a gap and another.
+/// Sends two quotes, one of them with all optional fields, then a gap and another quote.
 void send_quotes(const GatewayRun& gateway) {
     net::UdpSender sender{{.to = net::SocketAddress::parse(gateway.feed_address())}};
     feed::QuotesEncoder encoder{{.channel = 0, .session = 1}};
@@ -30,8 +30,8 @@ void send_quotes(const GatewayRun& gateway) {
     const feed::Quote empty{.instrument = 0};
     const feed::Quote full{.instrument = 1,
                            .flags = feed::kQuoteFlags,
-                           .bid_price = 10'000,
-                           .ask_price = 10'100,
+                           .bid_price = feed::kPriceScale,
+                           .ask_price = feed::price_from<100>(101),
                            .bid_size = 1,
                            .ask_size = 2,
                            .exchange_utc_ns = core::utc_nanos()};
@@ -50,12 +50,12 @@ void wait_for(const GatewayRun& gateway, const std::string& text) {
 }
 
 std::string web_address(const GatewayRun& gateway) {
-    const auto url = gateway.said("web sink 'web': http://");
+    const auto url = gateway.word_after("web sink 'web': http://");
     return url.substr(0, url.find('/'));
 }
 
 std::string metrics_address(const GatewayRun& gateway) {
-    const auto url = gateway.said("metrics: http://");
+    const auto url = gateway.word_after("metrics: http://");
     return url.substr(0, url.find('/'));
 }
 

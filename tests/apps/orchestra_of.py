@@ -3,8 +3,8 @@
 
 usage: orchestra_of.py DICTIONARY OUTPUT
 
-Components keep their names, each group becomes a <group>, and the values of a field a <codeSet>. What comes of it must be
-the same dictionary: the reader of one format is compared with that of the other.
+Components keep their names, each group becomes a <group>, and the values of a field a <codeSet>. The result
+must be the same dictionary: the reader of one format is compared with that of the other.
 """
 import sys
 import xml.etree.ElementTree as ET

@@ -23,7 +23,7 @@
 namespace millpond::app {
 namespace {
 
-constexpr useconds_t kPauseUs = 5'000;  // between two datagrams or two looks
+constexpr useconds_t kPauseUs = 5'000;  // between two datagrams or two checks
 
 /// A datagram from 10.42.0.2 to 10.42.0.1, port 14000, in an Ethernet frame with the tag of VLAN 42.
 constexpr std::array<unsigned char, 50> kTagged{
@@ -38,7 +38,7 @@ bool PlantedNetwork::shell(const std::string& command) {
     return std::system(("(" + command + ") >/dev/null 2>&1").c_str()) == 0;
 }
 
-std::string PlantedNetwork::said_by(const std::string& command) {
+std::string PlantedNetwork::output_of(const std::string& command) {
     std::string text;
     FILE* pipe = popen(("(" + command + ") 2>&1").c_str(), "r");
     if (pipe == nullptr) return text;
@@ -63,7 +63,7 @@ void PlantedNetwork::SetUp() {
 
 void PlantedNetwork::TearDown() {
     std::filesystem::remove(config_);
-    // A gateway that was killed leaves its ring.
+    // Removes rings of killed gateways.
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
         if (entry.path().filename().string().starts_with("millpond." + ring_)) std::filesystem::remove(entry);
     }
@@ -97,9 +97,12 @@ std::jthread PlantedNetwork::send_quotes_with(std::uint16_t flags, const std::st
         std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
         while (!over.stop_requested()) {
             encoder.begin(buffer);
-            const feed::Quote quote{
-                .instrument = 0, .flags = flags, .bid_price = 10'000, .ask_price = 10'100, .bid_size = 1};
-            static_cast<void>(encoder.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));  // one always fits
+            const feed::Quote quote{.instrument = 0,
+                                    .flags = flags,
+                                    .bid_price = feed::kPriceScale,
+                                    .ask_price = feed::price_from<100>(101),
+                                    .bid_size = 1};
+            static_cast<void>(encoder.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));  // one quote always fits
             static_cast<void>(sender->send(encoder.finish(core::utc_nanos())));
             usleep(kPauseUs);
         }
@@ -137,7 +140,7 @@ bool PlantedNetwork::drop_by_nft() {
 
 std::unique_ptr<Program> PlantedNetwork::start_gateway() const {
     auto gateway = std::make_unique<Program>(std::vector<std::string>{"gateway", "--config", config_, "--quiet"});
-    EXPECT_TRUE(gateway->says("metrics: http://")) << gateway->wait(std::chrono::seconds{0}).err;
+    EXPECT_TRUE(gateway->prints("metrics: http://")) << gateway->wait(std::chrono::seconds{0}).err;
     return gateway;
 }
 

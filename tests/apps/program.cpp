@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kPatienceMs = 60'000;
 
-/// Takes what is there; closes the pipe and sets it to -1 at its end.
+/// Reads the available bytes; at the end closes the pipe and sets it to -1.
 void drain(int& pipe, std::string& text) {
     std::array<char, 4096> buffer;
     const auto got = read(pipe, buffer.data(), buffer.size());
@@ -47,7 +47,7 @@ void drain(int& pipe, std::string& text) {
     }
 }
 
-/// Where programs keep state that no flag places: a folder of this process, not the home of who runs the tests.
+/// Default state folder of the programs: a folder of this process instead of the user's home.
 class StateFolder {
 public:
     StateFolder() {
@@ -119,20 +119,20 @@ bool Program::read_more(int timeout_ms) {
     return out_ >= 0 || err_ >= 0;
 }
 
-bool Program::says(const std::string& text, std::size_t times) {
+bool Program::prints(const std::string& text, std::size_t times) {
     const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
-    const auto said = [&] {
+    const auto found = [&] {
         return std::max(occurrences(outcome_.out, text), occurrences(outcome_.err, text)) >= times;
     };
     while (core::monotonic_nanos() < deadline) {
-        if (said()) return true;
-        if (!read_more(100)) return said();
+        if (found()) return true;
+        if (!read_more(100)) return found();
     }
     return false;
 }
 
-std::string Program::word_behind(const std::string& mark) const {
-    const auto text = said();
+std::string Program::word_after(const std::string& mark) const {
+    const auto text = output();
     const auto at = text.find(mark);
     if (at == std::string::npos) return {};
     const auto begin = at + mark.size();
@@ -160,8 +160,8 @@ Outcome run_without_realtime(const std::vector<std::string>& arguments) {
     none.rlim_cur = 0;
     if (setrlimit(RLIMIT_RTPRIO, &none) != 0) throw std::runtime_error("setrlimit");
     Outcome outcome;
-    // What a thread drops from its bounding set, the programs that it starts cannot have. Without the right to drop it
-    // there is none to have either.
+    // Programs cannot have a capability that the thread which starts them has dropped from its bounding set. A thread
+    // that may not drop it does not have it either.
     std::thread{[&] {
         static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
         outcome = run(arguments);

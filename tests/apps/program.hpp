@@ -8,23 +8,23 @@
 
 #include <sys/types.h>
 
-/// Starts the program millpond, or another, and looks at what it says and how it ends.
+/// Runs programs and checks their output and exit codes.
 namespace millpond::app {
 
-/// How long a test waits for what a program should do soon.
+/// Timeout of a test for an action of a program.
 inline constexpr std::int64_t kPatienceNs = 60'000'000'000;
 
 struct Outcome {
-    int exit_code{-1};  ///< 128 + signal when a signal ended it.
+    int exit_code{-1};  ///< 128 + signal if a signal ended it.
     std::string out;
     std::string err;
 };
 
-/// One run of a program with its output in pipes. Ends the process by SIGKILL if it still runs when this goes.
+/// A run of a program, with its output in pipes. The destructor kills a process that still runs.
 class Program {
 public:
     explicit Program(const std::vector<std::string>& arguments);
-    /// Another program, by its path or found in PATH.
+    /// Runs another program, by its path or found in PATH.
     Program(const std::string& program, const std::vector<std::string>& arguments);
     ~Program();
     Program(const Program&) = delete;
@@ -33,22 +33,21 @@ public:
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     void signal(int number) const;
 
-    /// Reads on until standard output or error holds `text` so many times; false when the program ended or a minute
-    /// passed before.
-    [[nodiscard]] bool says(const std::string& text, std::size_t times = 1);
+    /// Waits until standard output or error contains `text` `times` times; false if the program ends first or after a
+    /// minute.
+    [[nodiscard]] bool prints(const std::string& text, std::size_t times = 1);
 
-    /// What was read so far: standard output, then standard error.
-    [[nodiscard]] std::string said() const { return outcome_.out + outcome_.err; }
+    /// Output so far: standard output, then standard error.
+    [[nodiscard]] std::string output() const { return outcome_.out + outcome_.err; }
 
-    /// What stands between `mark` and the next blank, comma or line's end in what was said so far; empty when it was
-    /// not said.
-    [[nodiscard]] std::string word_behind(const std::string& mark) const;
+    /// Text between `mark` and the next blank, comma or line end in the output so far; empty if there is no `mark`.
+    [[nodiscard]] std::string word_after(const std::string& mark) const;
 
-    /// Waits for the end, by SIGKILL after so long, and gives everything that was said.
+    /// Waits for the end, kills the process after `patience`, and returns its output and exit code.
     Outcome wait(std::chrono::seconds patience = std::chrono::seconds{60});
 
 private:
-    /// Takes what the pipes hold, waiting at most `timeout_ms`; false when both are at their end.
+    /// Reads the pipes, waiting for at most `timeout_ms`; false if both are at their end.
     bool read_more(int timeout_ms);
 
     pid_t pid_{-1};
@@ -60,7 +59,7 @@ private:
 
 Outcome run(const std::vector<std::string>& arguments);
 
-/// The same without permission for SCHED_FIFO: without the limit that allows it, and without CAP_SYS_NICE.
+/// Runs millpond without permission for SCHED_FIFO: without the limit that allows it, and without CAP_SYS_NICE.
 Outcome run_without_realtime(const std::vector<std::string>& arguments);
 
 }  // namespace millpond::app

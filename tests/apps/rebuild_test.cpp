@@ -1,10 +1,8 @@
-// Books with a hole that are rebuilt while the feed goes on: from captured files, from a server, and not at all.
+// Rebuilds of books with a gap while the feed continues: from captured files, from a server, and failing ones.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,13 +15,14 @@
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/files/pcap_writer.hpp>
 #include <millpond/market/ring_reader.hpp>
-#include <millpond/net/pcap_writer.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/traffic/request_server.hpp"
 #include "gateway/feeds/itch/settings.hpp"
+#include "tests/apps/board_quotes.hpp"
 #include "tests/apps/feed_lines.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
@@ -34,39 +33,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Board = std::map<std::string, std::array<std::byte, sizeof(feed::Quote)>>;
-
-/// The board's quotes by their symbols, without what depends on when they were received and their numbers in the table.
-Board board_of(Lines& lines) {
-    EXPECT_TRUE(lines.settle());
-    auto& reader = lines.reader();
-    Board board;
-    for (feed::InstrumentId id = 0; id < reader.board().instruments(); ++id) {
-        auto record = reader.board().quote(id);
-        if (record.state != market::RecordState::whole) continue;
-        record.event.instrument = 0;
-        record.event.receive_utc_ns = 0;
-        record.event.receive_ticks = 0;
-        const auto* name = reader.instrument(id);
-        board[std::string{name->symbol.view()}] = std::bit_cast<Board::mapped_type>(record.event);
-    }
-    return board;
-}
-
-std::uint64_t incomplete_in(market::RingReader& reader) {
-    std::uint64_t count = 0;
-    for (feed::InstrumentId id = 0; id < reader.board().instruments(); ++id) {
-        const auto record = reader.board().quote(id);
-        count += record.state == market::RecordState::whole && (record.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
-    }
-    return count;
-}
-std::uint64_t incomplete_in(Lines& lines) {
-    EXPECT_TRUE(lines.settle());
-    return incomplete_in(lines.reader());
-}
-
-/// A gzip file, and a frame of zstd, whose blocks hold the contents as they are (RFC 1952, RFC 8878).
+/// A gzip file and a zstd frame with uncompressed blocks (RFC 1952, RFC 8878).
 std::string as_gzip(std::string_view contents) {
     constexpr std::size_t kBlock = 10'000;
     std::string file{"\x1F\x8B\x08\0\0\0\0\0\0\xFF", 10};
@@ -107,7 +74,7 @@ std::string as_zstd(std::string_view contents) {
 
 class BookRebuild : public ::testing::Test {
 protected:
-    /// Sends datagrams first..last - 1 but those of `lost`; true when the feed has decoded what came.
+    /// Sends datagrams first..last - 1 except those of `lost`; true when the feed has decoded them.
     bool send(
         Lines& lines, std::size_t first, std::size_t last, std::size_t lost_first = 0, std::size_t lost_last = 0,
         const std::function<void()>& meanwhile = [] {}) {
@@ -126,13 +93,13 @@ protected:
             return lines.count("datagrams") >= sent_;
         });
     }
-    /// Sends one more, when all before has been decoded.
+    /// Sends the next datagram once all earlier ones are decoded.
     void send_next(Lines& lines, std::size_t& next, std::size_t last = 1'150) {
         if (next == last || lines.count("datagrams") < sent_) return;
         lines.send(0, session_.bytes[next++]);
         ++sent_;
     }
-    /// What gives a feed a server that it asks for books, not for its beginning, and impatiently.
+    /// Gives the feed a re-request server for rebuilds, without requests for the session's start, with short timeouts.
     static auto asking(const traffic::RequestServer& server) {
         return [&server](gateway::FeedConfig& feed) {
             feed.reorder_us = 0;
@@ -140,7 +107,6 @@ protected:
             itch.rerequest = server.address();
             itch.rerequest_start = false;
             itch.rerequest_ms = 1;
-            itch.rerequest_tries = 5;
             itch.rebuild = true;
         };
     }
@@ -153,11 +119,12 @@ protected:
         return board_of(whole);
     }
 
-    /// The books become complete while messages from `next` on come, and the board is that of a feed without a gap.
+    /// Expects that the books become complete while messages from `next` on arrive, and that the board equals that of a
+    /// feed without a gap.
     void expect_rebuilt(Lines& lines, std::size_t& next) {
-        // The attempt has started: what is sent from here on follows the file.
+        // Waits until the attempt has started: messages sent from here on follow the file.
         ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
-        // It is believed once the feed goes on without a contradiction.
+        // The file is trusted once the feed continues without a contradiction.
         ASSERT_TRUE(lines.read_until([&] {
             send_next(lines, next);
             return lines.count("rebuilds") == 1;
@@ -193,14 +160,14 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
 
 TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
     session_ = ItchSession{3'000};
-    const test::ScratchFile file{test::scratch_name("rebuild-holes.itch"), session_.file()};
-    Lines lines{"rebuild-holes",
+    const test::ScratchFile file{test::scratch_name("rebuild-gaps.itch"), session_.file()};
+    Lines lines{"rebuild-gaps",
                 [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     for (std::size_t i = 400; i < 1'000; i += 50) ASSERT_TRUE(send(lines, i, i + 50, i + 20, i + 22));
     auto next = std::size_t{1'000};
-    // A rebuild that ended before the last hole is followed by another one, which needs a thousand messages of its own.
+    // If a rebuild ended before the last gap, another one follows, which needs a thousand more messages.
     std::int64_t due = 0;
     ASSERT_TRUE(lines.read_until([&] {
         const bool done = lines.count("datagrams") >= sent_ && incomplete_in(lines.reader()) == 0;
@@ -214,11 +181,11 @@ TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
     EXPECT_THAT(lines.rebuild_failure(), ::testing::Not(HasSubstr("has messages of session")));
 }
 
-TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
+TEST_F(BookRebuild, FromTheGapToTheHandOverEveryQuoteIsMarkedIncomplete) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-marks", asking(server)};
     ASSERT_TRUE(send(lines, 0, 200));
-    // The server is silent, until the hole is given up and its time has long gone by.
+    // The server does not answer until the gap is given up.
     ASSERT_TRUE(send(lines, 205, 600));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
     ASSERT_TRUE(lines.read_until([&] {
@@ -227,21 +194,21 @@ TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
     })) << lines.rebuild_failure();
     ASSERT_TRUE(send(lines, 600, 1'200));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().feed_sequence + 20 > session_.next; }));
-    const auto hole = lines.subscriber.gaps[0].first;
+    const auto gap = lines.subscriber.gaps[0].first;
     std::size_t marks = 0;
     bool handed_over = false;
     for (const auto& quote : lines.subscriber.quotes) {
         const bool incomplete = (quote.flags & feed::kIncomplete) != 0;
         marks += incomplete ? 1U : 0U;
-        ASSERT_FALSE(incomplete && (handed_over || quote.feed_sequence < hole));
+        ASSERT_FALSE(incomplete && (handed_over || quote.feed_sequence < gap));
         handed_over = handed_over || (!incomplete && marks != 0);
-        ASSERT_TRUE(incomplete || handed_over || quote.feed_sequence < hole);
+        ASSERT_TRUE(incomplete || handed_over || quote.feed_sequence < gap);
     }
     EXPECT_GT(marks, 100U);
     EXPECT_EQ(board_of(lines), board_of_uninterrupted(1'200));
 }
 
-TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
+TEST_F(BookRebuild, FromAFolderOfCapturesThatEachHaveGaps) {
     const auto folder = std::filesystem::path{::testing::TempDir()} / unique_ring("captures");
     std::filesystem::create_directories(folder);
     Lines lines{"rebuild-folder",
@@ -249,14 +216,14 @@ TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
     const auto to = lines.address();
     const auto other = net::SocketAddress::parse("127.0.0.1:1");
     std::map<std::string, std::string> files;
-    for (const auto* name : {"x.pcap.9", "x.pcap.10", "x.pcap"}) net::append_pcap_header(files[name]);
+    for (const auto* name : {"x.pcap.9", "x.pcap.10", "x.pcap"}) files::append_pcap_header(files[name]);
     const ItchSession yesterday{30, 9};
-    for (const auto& bytes : yesterday.bytes) net::append_pcap_datagram(files["x.pcap.9"], {1, {}, to, bytes});
+    for (const auto& bytes : yesterday.bytes) files::append_pcap_datagram(files["x.pcap.9"], {1, {}, to, bytes});
     for (std::size_t i = 0; i < 800; ++i) {
         auto& file = files[i < 300 ? "x.pcap.9" : i < 600 ? "x.pcap.10" : "x.pcap"];
-        net::append_pcap_datagram(file, {core::utc_nanos(), {}, i % 50 == 7 ? other : to, session_.bytes[i]});
-        // What one line lost the other brought, a little later.
-        if (i % 50 == 12) net::append_pcap_datagram(file, {core::utc_nanos(), {}, to, session_.bytes[i - 5]});
+        files::append_pcap_datagram(file, {core::utc_nanos(), {}, i % 50 == 7 ? other : to, session_.bytes[i]});
+        // The other line delivered the lost datagram a little later.
+        if (i % 50 == 12) files::append_pcap_datagram(file, {core::utc_nanos(), {}, to, session_.bytes[i - 5]});
     }
     for (const auto& [name, bytes] : files) std::ofstream{folder / name, std::ios::binary} << bytes;
     ASSERT_TRUE(send(lines, 0, 800, 300, 305));
@@ -268,7 +235,7 @@ TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
 TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-server", asking(server)};
-    // The server is silent until the hole is given up.
+    // The server does not answer until the gap is given up.
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
     const auto serve = [&] { static_cast<void>(server.poll(0)); };
@@ -293,9 +260,9 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
                     feed.use<gateway::itch::Settings>().rebuild_from = file.path();
                 }};
     std::string capture;
-    net::append_pcap_header(capture);
+    files::append_pcap_header(capture);
     for (std::size_t i = 0; i < 250; ++i)
-        net::append_pcap_datagram(capture, {core::utc_nanos(), {}, lines.address(), session_.bytes[i]});
+        files::append_pcap_datagram(capture, {core::utc_nanos(), {}, lines.address(), session_.bytes[i]});
     std::ofstream{file.path(), std::ios::binary} << capture;
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
@@ -304,7 +271,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
         return lines.count("rebuilds") == 1;
     })) << lines.rebuild_failure();
     EXPECT_EQ(board_of(lines), board_of_uninterrupted(400));
-    // Not the whole session: the file had its beginning.
+    // The server sent only a part of the session: the file had its beginning.
     EXPECT_LT(server.answered(), session_.next / 2);
 }
 
@@ -372,7 +339,7 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     Lines lines{"rebuild-other",
                 [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
-    // The attempt has started: what is sent from here on follows the file.
+    // Waits until the attempt has started: messages sent from here on follow the file.
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{200};
     ASSERT_TRUE(lines.read_until([&] {
@@ -384,16 +351,16 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     EXPECT_GT(incomplete_in(lines), 0U);
 }
 
-/// Yesterday's session had the same name.
+/// A capture of the previous day, whose session had the same name.
 TEST_F(BookRebuild, ACaptureOfAnotherDayIsNotBelieved) {
     const test::ScratchFile file{test::scratch_name("rebuild-yesterday.pcap"), ""};
     Lines lines{"rebuild-yesterday",
                 [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     constexpr std::int64_t kDayNs = 86'400'000'000'000;
     std::string capture;
-    net::append_pcap_header(capture);
+    files::append_pcap_header(capture);
     for (const auto& bytes : ItchSession{1'200, 1, 11}.bytes)
-        net::append_pcap_datagram(capture, {core::utc_nanos() - kDayNs, {}, lines.address(), bytes});
+        files::append_pcap_datagram(capture, {core::utc_nanos() - kDayNs, {}, lines.address(), bytes});
     std::ofstream{file.path(), std::ios::binary} << capture;
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
@@ -412,10 +379,10 @@ TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheC
     GatewayRun gateway{{.ring = unique_ring("rebuild"), .format = "itch", .feed = ",rebuild_from=" + path}};
     const auto to = net::SocketAddress::parse(gateway.feed_address());
     std::string capture;
-    net::append_pcap_header(capture);
+    files::append_pcap_header(capture);
     net::UdpSender sender{{.to = to}};
     for (std::size_t i = 0; i < 200; ++i) {
-        net::append_pcap_datagram(capture, {core::utc_nanos(), {}, to, session_.bytes[i]});
+        files::append_pcap_datagram(capture, {core::utc_nanos(), {}, to, session_.bytes[i]});
         while (i % 60 != 50 && !sender.send(session_.bytes[i])) std::this_thread::yield();
     }
     const auto shows = [&](const std::string& page, const std::string& text) {

@@ -1,5 +1,4 @@
-// A kind of sink and a feed format that are only in the tests' folder are in --help, the manual page, the
-// completion and `config check`.
+// The help, manual page, completion and `config check` include a sink kind and a feed format of the tests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/gateway/config_check.hpp"
 #include "apps/millpond/gateway/gateway_flags.hpp"
 #include "gateway/settings/read.hpp"
@@ -23,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The program with the test's kind and format in place of the built-in ones.
+/// Runs the program with the test's sink kind and feed format instead of the built-in ones.
 class Registry : public testing::Test {
 protected:
     Registry() {
@@ -36,11 +35,17 @@ protected:
         EXPECT_EQ(run(), 0);
         return testing::internal::GetCapturedStdout();
     }
-    void parse(std::vector<std::string> words) {
+    /// False if it printed a help page.
+    bool parse(std::vector<std::string> words) {
         words.insert(words.begin(), "millpond");
         std::vector<char*> raw;
         for (auto& word : words) raw.push_back(word.data());
-        EXPECT_TRUE(program_.parse(static_cast<int>(raw.size()), raw.data()));
+        return program_.parse(static_cast<int>(raw.size()), raw.data());
+    }
+    std::string help(const std::vector<std::string>& topic) {
+        std::vector<std::string> words{"gateway", "--help"};
+        words.insert(words.end(), topic.begin(), topic.end());
+        return printed([&] { return parse(words) ? 1 : 0; });
     }
 
     Arguments program_{"millpond", "Test."};
@@ -48,41 +53,46 @@ protected:
 };
 
 TEST_F(Registry, AKindIsInTheHelpWithItsKeysAndTheirDefaults) {
-    const auto help = program_.subcommands().front().help_page("millpond");
-    EXPECT_THAT(help, AllOf(HasSubstr("--beacon"), HasSubstr("a light that flashes for each quote, as [[beacon]]"),
-                            HasSubstr("Flashes for each quote. (default: 7)"), Not(HasSubstr("[[csv]]")),
-                            HasSubstr("ticker: size of each quote. (default: 7)"), Not(HasSubstr("max_orders"))));
+    EXPECT_THAT(help({"sink", "beacon"}),
+                AllOf(HasSubstr("a light that flashes for each quote, as [[beacon]]"), HasSubstr("--beacon"),
+                      HasSubstr("Flashes for each quote. (default: 7)"), Not(HasSubstr("[[csv]]"))));
+    EXPECT_THAT(help({"feed"}),
+                AllOf(HasSubstr("ticker: size of each quote. (default: 7)"), Not(HasSubstr("max_orders"))));
 }
 
 TEST_F(Registry, AKindIsInTheManualPage) {
     const auto manual = manual_command(program_);
-    parse({"manual", "gateway"});
+    ASSERT_TRUE(parse({"manual", "gateway"}));
     EXPECT_THAT(printed(manual.run),
                 AllOf(HasSubstr("beacon"), HasSubstr("(default: 7)"), HasSubstr("ticker: size of each quote.")));
 }
 
 TEST_F(Registry, AKindIsCompleted) {
     const auto completion = completion_command(program_);
-    parse({"completion", "bash"});
+    ASSERT_TRUE(parse({"completion", "bash"}));
     EXPECT_THAT(printed(completion.run), AllOf(HasSubstr("--beacon"), HasSubstr("place= bursts=")));
 }
 
 TEST_F(Registry, AFormatIsCompletedWithItsKeys) {
     const auto completion = completion_command(program_);
-    parse({"completion", "bash"});
+    ASSERT_TRUE(parse({"completion", "bash"}));
     EXPECT_THAT(printed(completion.run), AllOf(HasSubstr("\"format=ticker "), HasSubstr(" lot_size=")));
 }
 
 TEST_F(Registry, AKindsFlagIsRead) {
-    parse({"gateway", "--beacon", "place=roof,bursts=2"});
-    const auto config = flags_.read();
+    ASSERT_TRUE(parse({"gateway", "--beacon", "place=roof,bursts=2"}));
+    settings::Errors errors;
+    const auto config = flags_.read({}, errors);
+    EXPECT_TRUE(errors.all().empty());
     ASSERT_EQ(config.sinks.size(), 1U);
     EXPECT_EQ(config.first<gateway::beacon::Settings>()->bursts, 2U);
 }
 
 TEST_F(Registry, AFormatsKeysAreReadFromTheFlag) {
-    parse({"gateway", "--feed", "listen=127.0.0.1:9000,format=ticker,lot_size=8"});
-    auto config = flags_.read();
+    ASSERT_TRUE(parse({"gateway", "--feed", "listen=127.0.0.1:9000,format=ticker,lot_size=8"}));
+    settings::Errors errors;
+    auto config = flags_.read({}, errors);
+    EXPECT_TRUE(errors.all().empty());
     ASSERT_EQ(config.feeds.size(), 1U);
     EXPECT_EQ(config.feeds[0].use<gateway::ticker::Settings>().lot, 8U);
 }
@@ -92,9 +102,9 @@ TEST(RegistryCheck, AFormatIsChecked) {
     defaults.feed_formats = gateway::ticker::formats();
     const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\n";
     const test::ScratchFile good{"millpond_ticker.toml", feed + "format = 'ticker'\nlot_size = 2\n"};
-    EXPECT_THAT(check_config(good.path(), true, defaults), HasSubstr(": good: rings 1, feeds 1;"));
+    EXPECT_THAT(check_config(good.path(), {}, defaults), HasSubstr(": good: rings 1, feeds 1;"));
     const test::ScratchFile bad{"millpond_ticker_bad.toml", feed + "lot_size = 13\n"};
-    EXPECT_THROW(static_cast<void>(check_config(bad.path(), true, defaults)), gateway::ConfigError);
+    EXPECT_THROW(static_cast<void>(check_config(bad.path(), {}, defaults)), gateway::ConfigError);
 }
 
 TEST(RegistryCheck, AKindIsCheckedWithItsSecrets) {
@@ -102,11 +112,11 @@ TEST(RegistryCheck, AKindIsCheckedWithItsSecrets) {
     defaults.sink_kinds = gateway::beacon::kinds();
     const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\n";
     const test::ScratchFile good{"millpond_beacon.toml", feed + "[[beacon]]\nplace = 'roof'\n"};
-    EXPECT_EQ(check_config(good.path(), true, defaults), good.path() + ": good: rings 1, feeds 1; sinks: beacon 1\n");
+    EXPECT_EQ(check_config(good.path(), {}, defaults), good.path() + ": good: rings 1, feeds 1; sinks: beacon 1\n");
     const test::ScratchFile bad{"millpond_beacon_bad.toml",
                                 feed + "[[beacon]]\nplace = 'roof'\npassword_file = '/nonexistent'\n"};
-    EXPECT_THROW(static_cast<void>(check_config(bad.path(), true, defaults)), gateway::ConfigError);
-    EXPECT_NO_THROW(static_cast<void>(check_config(bad.path(), false, defaults)));
+    EXPECT_THROW(static_cast<void>(check_config(bad.path(), {}, defaults)), gateway::ConfigError);
+    EXPECT_NO_THROW(static_cast<void>(check_config(bad.path(), {.machine = false}, defaults)));
 }
 
 TEST(PackagedConfiguration, PrintsTheDefaultsOfWhatItDoesNotChoose) {

@@ -5,12 +5,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <millpond/net/pcap_reader.hpp>
-#include <millpond/net/pcap_writer.hpp>
+#include <millpond/files/pcap_reader.hpp>
+#include <millpond/files/pcap_writer.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
@@ -33,9 +34,9 @@ std::string capture() {
 }
 
 std::vector<std::string> payloads(const std::string& file) {
-    net::PcapReader reader{file};
+    files::PcapReader reader{file};
     std::vector<std::string> texts;
-    net::CapturedDatagram datagram;
+    files::CapturedDatagram datagram;
     while (reader.next(datagram))
         texts.emplace_back(reinterpret_cast<const char*>(datagram.payload.data()), datagram.payload.size());
     return texts;
@@ -44,7 +45,7 @@ std::vector<std::string> payloads(const std::string& file) {
 TEST(Replay, DeliversEveryDatagramOfARealCaptureUnchanged) {
     const auto file = capture();
     if (file.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA is not set";
-    constexpr std::size_t kBuffer = 64U << 20;  // holds the whole capture, should this test be slower than the program
+    constexpr std::size_t kBuffer = 64U << 20;  // holds the whole capture, in case the test is slower than the program
     net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = kBuffer}};
     if (receiver.report().receive_buffer < kBuffer) GTEST_SKIP() << receiver.report().fallbacks.front();
     Program program{{"replay", file, "--to", receiver.report().local.to_string(), "--speed", "max"}};
@@ -126,25 +127,25 @@ TEST(Replay, CtrlCEndsALoopWithASummary) {
     EXPECT_THAT(outcome.out, HasSubstr(", stopped by a signal"));
 }
 
-// A system event, a record of no bytes, and another system event.
+// The file has a system event, an empty record, and another system event.
 TEST(Replay, ARecordOfNoBytesInTheMiddleIsAnErrorWithThePlace) {
     std::string event(14, '\0');
     event[1] = 12;
     event[2] = 'S';
     event[13] = 'O';
-    const test::ScratchFile file{test::scratch_name("hole.itch"), event + std::string(2, '\0') + event};
+    const test::ScratchFile file{test::scratch_name("gap.itch"), event + std::string(2, '\0') + event};
     const auto outcome = run({"replay", file.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("message 2 at byte 14: a message of no bytes, and more behind it"));
+    EXPECT_THAT(outcome.err, HasSubstr("message 2 at byte 14: a message of no bytes, and more after it"));
     const test::ScratchFile whole{test::scratch_name("end.itch"), event + std::string(2, '\0')};
     EXPECT_EQ(run({"replay", whole.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"}).exit_code, 0);
 }
 
 TEST(Replay, ACaptureOfSeveralAddressesNamesThem) {
     std::string text;
-    net::append_pcap_header(text);
+    files::append_pcap_header(text);
     for (const auto* const to : {"239.1.1.1:5000", "239.1.1.2:5001", "239.1.1.1:5000"}) {
-        ASSERT_TRUE(net::append_pcap_datagram(
+        ASSERT_TRUE(files::append_pcap_datagram(
             text, {1, net::SocketAddress::parse("10.0.0.1:1"), net::SocketAddress::parse(to), {}}));
     }
     const test::ScratchFile file{test::scratch_name("two.pcap"), text};
@@ -154,6 +155,37 @@ TEST(Replay, ACaptureOfSeveralAddressesNamesThem) {
     auto chosen = send;
     chosen.insert(chosen.end(), {"--only", "239.1.1.1:5000"});
     EXPECT_THAT(run(chosen).out, Not(HasSubstr("sent to one")));
+}
+
+TEST(Replay, ACaptureOfWhichNothingCanBeSentIsAnErrorThatSaysWhatItHolds) {
+    std::string nothing;
+    files::append_pcap_header(nothing);
+    auto tunnels = nothing;
+    auto elsewhere = nothing;
+    std::string inner(8 + 14, '\0');
+    inner[0] = 8;  // VXLAN: the network identifier is valid
+    const auto from = net::SocketAddress::parse("10.0.0.1:1");
+    const auto bytes = std::as_bytes(std::span{inner});
+    ASSERT_TRUE(files::append_pcap_datagram(tunnels, {1, from, net::SocketAddress::parse("10.0.0.2:4789"), bytes}));
+    ASSERT_TRUE(files::append_pcap_datagram(elsewhere, {1, from, net::SocketAddress::parse("10.0.0.2:5000"), bytes}));
+    const auto outcome_of = [](const std::string& contents) {
+        const test::ScratchFile file{test::scratch_name("nothing.pcap"), contents};
+        return run({"replay", file.path(), "--to", "127.0.0.1:9", "--only", "10.0.0.2:5001", "--speed", "max", "--loop",
+                    "--quiet"});
+    };
+    auto outcome = outcome_of(nothing);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("nothing.pcap': no UDP datagram that can be read: 0 frames, 0 datagrams; times: capture\n"));
+    outcome = outcome_of(tunnels);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(
+        outcome.err,
+        HasSubstr("nothing.pcap': no UDP datagram that can be read: 1 frames, 0 datagrams, not IP 1, in VXLAN 1; "));
+    EXPECT_THAT(outcome.out, HasSubstr("in VXLAN 1;"));
+    outcome = outcome_of(elsewhere);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("nothing.pcap': none of its 1 datagrams is to 10.0.0.2:5001\n"));
 }
 
 TEST(Replay, AFileThatIsNoCaptureIsRefusedByName) {

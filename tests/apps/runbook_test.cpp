@@ -1,5 +1,5 @@
-// "Quotes stopped" of docs/guides/operate.md: each step's own commands, run beside a gateway that is well and beside
-// one whose stage is broken, in network namespaces of our own.
+// "Quotes stopped" of docs/guides/operate.md: runs the commands of each step with a healthy gateway and with one that
+// has the step's fault, in network namespaces of the test.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// "The socket and the decoder" is TheSocketAndTheDecoder.
+/// Converts a title to a test name: "The socket and the decoder" is TheSocketAndTheDecoder.
 std::string test_name_of(const std::string& title) {
     std::string name;
     bool begins = true;
@@ -42,7 +42,7 @@ std::string replaced(const std::string& text, const std::string& what, const std
     return std::regex_replace(text, std::regex{"\\b" + what + "\\b"}, by);
 }
 
-/// The numbered steps of the page, by the names of their tests, each as one line of text.
+/// The page's numbered steps by test name, each as one line of text.
 std::map<std::string, std::string> steps() {
     std::ifstream page{std::filesystem::path{MILLPOND_DOCS} / "guides/operate.md"};
     const std::regex begin{R"((\d)\. ([A-Z][^:]*): (.*))"};
@@ -73,7 +73,7 @@ protected:
         }
     }
 
-    /// What the command of this test's step that begins so prints. The test's name begins with the step's.
+    /// Output of the command of this test's step that begins with `begin`. The test's name begins with the step's name.
     static std::string command(const std::string& begin) {
         const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
         const std::regex quoted{"`([^`]*)`"};
@@ -89,16 +89,16 @@ protected:
         ADD_FAILURE() << "the step of " << test << " has no command that begins with " << begin;
         return "false";
     }
-    static std::string says(const std::string& begin) { return said_by(command(begin)); }
-    /// What it prints when it has printed that at last.
+    static std::string prints(const std::string& begin) { return output_of(command(begin)); }
+    /// Repeats the command until its output matches the pattern; returns that output.
     static std::string comes_to_say(const std::string& begin, const std::string& pattern) {
         const auto line = command(begin);
         const auto deadline = core::monotonic_nanos() + 60'000'000'000;
-        std::string said;
+        std::string output;
         do {
-            said = said_by(line);
-        } while (!std::regex_search(said, std::regex{pattern}) && core::monotonic_nanos() < deadline);
-        return said;
+            output = output_of(line);
+        } while (!std::regex_search(output, std::regex{pattern}) && core::monotonic_nanos() < deadline);
+        return output;
     }
 };
 
@@ -116,11 +116,11 @@ TEST_F(Runbook, EveryStepOfThePageHasATestOfItsName) {
 
 TEST_F(Runbook, TheGatewayAnswersOrIsNotThere) {
     configure(kHost, "near0");
-    EXPECT_THAT(says("curl"), HasSubstr("Failed to connect"));
+    EXPECT_THAT(prints("curl"), HasSubstr("Failed to connect"));
     const auto gateway = start_gateway();
     EXPECT_THAT(comes_to_say("curl", "since"), HasSubstr("no datagrams: feed 'f': "));
     const auto sender = send(kHost);
-    EXPECT_EQ(comes_to_say("curl", "good"), "good\n");
+    EXPECT_EQ(comes_to_say("curl", "good\n"), "good\n");
 }
 
 TEST_F(Runbook, TheFeedsCountGrowsWhileItComes) {
@@ -131,25 +131,25 @@ TEST_F(Runbook, TheFeedsCountGrowsWhileItComes) {
         const auto first = comes_to_say("curl", "[1-9]\n");
         const auto deadline = core::monotonic_nanos() + 60'000'000'000;
         auto second = first;
-        while (second == first && core::monotonic_nanos() < deadline) second = says("curl");
+        while (second == first && core::monotonic_nanos() < deadline) second = prints("curl");
         EXPECT_NE(second, first);
     }
     health_with("stale");
-    const auto stopped = says("curl");
+    const auto stopped = prints("curl");
     EXPECT_THAT(stopped, HasSubstr("millpond_feed_packets_total{feed=\"f\""));
-    EXPECT_EQ(says("curl"), stopped);
+    EXPECT_EQ(prints("curl"), stopped);
 }
 
 TEST_F(Runbook, TheLinkThatIsDownIsShownAndSetUp) {
-    EXPECT_THAT(says("ip -s"), AllOf(HasSubstr("state UP"), HasSubstr("RX:")));
+    EXPECT_THAT(prints("ip -s"), AllOf(HasSubstr("state UP"), HasSubstr("RX:")));
     ASSERT_TRUE(shell("ip link set near0 down"));
-    EXPECT_THAT(says("ip -s"), HasSubstr("DOWN"));
+    EXPECT_THAT(prints("ip -s"), HasSubstr("DOWN"));
     ASSERT_TRUE(shell(command("ip link set")));
-    EXPECT_THAT(says("ip -s"), HasSubstr("state UP"));
+    EXPECT_THAT(prints("ip -s"), HasSubstr("state UP"));
     pair().enter_far();
     ASSERT_TRUE(shell("ip link set far0 down"));
     pair().enter_near();
-    EXPECT_THAT(says("ip -s"), HasSubstr("NO-CARRIER"));
+    EXPECT_THAT(prints("ip -s"), HasSubstr("NO-CARRIER"));
 }
 
 TEST_F(Runbook, TheGroupIsListedWhereItIsJoined) {
@@ -157,15 +157,15 @@ TEST_F(Runbook, TheGroupIsListedWhereItIsJoined) {
     configure(kGroup, "other0");
     {
         const auto gateway = start_gateway();
-        EXPECT_THAT(says("ip maddress"), Not(HasSubstr("239.1.1.1")));
+        EXPECT_THAT(prints("ip maddress"), Not(HasSubstr("239.1.1.1")));
     }
     configure(kGroup, "near0");
     const auto gateway = start_gateway();
-    EXPECT_THAT(says("ip maddress"), HasSubstr("239.1.1.1"));
+    EXPECT_THAT(prints("ip maddress"), HasSubstr("239.1.1.1"));
 }
 
 TEST_F(Runbook, TheFramesAreSeenAndTheirTagsToo) {
-    EXPECT_THAT(says("timeout"), HasSubstr("0 packets captured"));
+    EXPECT_THAT(prints("timeout"), HasSubstr("0 packets captured"));
     {
         const auto sender = send(kHost);
         EXPECT_THAT(comes_to_say("timeout", "1 packet captured"), HasSubstr("10.99.0.1.14000: UDP"));
@@ -183,30 +183,30 @@ TEST_F(Runbook, BetweenLinkAndSocketAStrictReversePathIsCounted) {
         shell("ip address flush dev far0 && ip address add 10.55.0.9/24 dev far0 && "
               "ip route add 10.99.0.0/24 dev far0"));
     pair().enter_near();
-    EXPECT_THAT(says("nstat"), ContainsRegex("IPReversePathFilter +0 "));
+    EXPECT_THAT(prints("nstat"), ContainsRegex("IPReversePathFilter +0 "));
     configure(kGroup, "near0");
     const auto gateway = start_gateway();
     const auto sender = send(kGroup);
     EXPECT_THAT(comes_to_say("nstat", "IPReversePathFilter +[1-9]"), ContainsRegex("IPReversePathFilter +[1-9]"));
-    EXPECT_THAT(says("sysctl"), HasSubstr("rp_filter = 1"));
+    EXPECT_THAT(prints("sysctl"), HasSubstr("rp_filter = 1"));
 }
 
 TEST_F(Runbook, BetweenLinkAndSocketARuleIsListed) {
-    EXPECT_EQ(says("nft"), "");
+    EXPECT_EQ(prints("nft"), "");
     if (!drop_by_nft()) GTEST_SKIP() << "needs the kernel's nf_tables";
-    EXPECT_THAT(says("nft"), HasSubstr("udp dport 14000 drop"));
+    EXPECT_THAT(prints("nft"), HasSubstr("udp dport 14000 drop"));
     if (!shell("iptables -w -A INPUT -p udp --dport 14000 -j DROP")) GTEST_SKIP() << "needs iptables by nf_tables";
-    EXPECT_THAT(says("nft"), ContainsRegex("udp dport 14000 counter packets [0-9]+ bytes [0-9]+ drop"));
+    EXPECT_THAT(prints("nft"), ContainsRegex("udp dport 14000 counter packets [0-9]+ bytes [0-9]+ drop"));
 }
 
 TEST_F(Runbook, TheSocketAndTheDecoderCountWhatTheyLose) {
     configure(kHost, "near0", "receive_buffer = '64KiB'\n");
     const auto gateway = start_gateway();
-    EXPECT_THAT(says("curl"),
+    EXPECT_THAT(prints("curl"),
                 AllOf(ContainsRegex("kernel_drops_total[^ ]* 0\n"), ContainsRegex("malformed_total[^ ]* 0\n")));
     const auto sender = send(kHost, "itch");
     EXPECT_THAT(comes_to_say("curl", "malformed_total[^ ]* [1-9]"), ContainsRegex("malformed_total[^ ]* [1-9]"));
-    EXPECT_TRUE(gateway->says("bad magic at byte 0: found"));
+    EXPECT_TRUE(gateway->prints("bad magic at byte 0: found"));
     const auto burst = send(kHost, "quotes", {"--speed", "max", "--burst", "1000"});
     EXPECT_THAT(comes_to_say("curl", "kernel_drops_total[^ ]* [1-9]"), ContainsRegex("kernel_drops_total[^ ]* [1-9]"));
 }
@@ -215,7 +215,7 @@ TEST_F(Runbook, TheSinksSayWhatWaitsAndWhy) {
     if (!shell("test -w /dev/full")) GTEST_SKIP() << "needs /dev/full";
     configure(kHost, "near0", "", "[[csv]]\npath = '/dev/full'\nflush_ms = 10\n");
     const auto gateway = start_gateway();
-    EXPECT_THAT(says("curl"),
+    EXPECT_THAT(prints("curl"),
                 AllOf(ContainsRegex("sink_queued[^ ]* 0\n"), ContainsRegex("sink_missed_total[^ ]* 0\n")));
     const auto sender = send(kHost);
     EXPECT_THAT(comes_to_say("curl", "sink_queued[^ ]* [1-9]"), ContainsRegex("sink_queued[^ ]* [1-9]"));

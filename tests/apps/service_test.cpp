@@ -1,4 +1,4 @@
-// What an installed gateway needs of its program: pages, completions, and its word with the service manager.
+// Manual pages, completions and service manager notifications of the program.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// What a shell command prints.
-std::string said_by(const std::string& command) {
+/// Output of a shell command.
+std::string output_of(const std::string& command) {
     std::string text;
     FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error("popen");
@@ -42,10 +42,10 @@ std::string said_by(const std::string& command) {
     return text;
 }
 
-/// What bash offers at the end of the line.
+/// Completions that bash offers at the end of the line.
 std::string bash_offers(const std::string& line) {
-    return said_by("bash -c 'source <(" MILLPOND_PROGRAM " completion bash); COMP_LINE=\"" + line +
-                   "\"; COMP_POINT=${#COMP_LINE}; _millpond; echo \"${COMPREPLY[@]}\"'");
+    return output_of("bash -c 'source <(" MILLPOND_PROGRAM " completion bash); COMP_LINE=\"" + line +
+                     "\"; COMP_POINT=${#COMP_LINE}; _millpond; echo \"${COMPREPLY[@]}\"'");
 }
 
 TEST(Completion, BashOffersSubcommandsOptionsAndWordsOfAFixedChoice) {
@@ -59,18 +59,37 @@ TEST(Completion, BashOffersSubcommandsOptionsAndWordsOfAFixedChoice) {
 
 TEST(Completion, BashOffersTheKeysOfATableAndTheirWordsPartByPart) {
     EXPECT_THAT(bash_offers("millpond gateway --feed "), AllOf(HasSubstr("listen= "), HasSubstr(" format=itch ")));
-    EXPECT_EQ(bash_offers("millpond gateway --feed form"), "format=quotes format=bbo28 format=miax-tom format=itch\n");
-    EXPECT_EQ(bash_offers("millpond gateway --receive io"), "io_uring\n");
-    EXPECT_EQ(bash_offers("millpond gateway --feed name=a,g"), "a,gro=true a,gro=false\n")
+    EXPECT_EQ(bash_offers("millpond gateway --feed form"),
+              "format=quotes format=bbo28 format=miax-tom format=itch format=iex-tops format=iex-deep "
+              "format=iex-deep-plus\n");
+    EXPECT_EQ(bash_offers("millpond gateway --receive af"), "af_xdp\n");
+    EXPECT_EQ(bash_offers("millpond gateway --feed name=a,rerequest_s"),
+              "a,rerequest_start=true a,rerequest_start=false\n")
         << "what is before = is a word of its own";
     EXPECT_EQ(bash_offers("millpond gateway --feed listen=127.0.0.1:9000,line"), "9000,line_b=\n");
     EXPECT_EQ(bash_offers("millpond gateway --quiet --tcp listen=127.0.0.1:9100,mode=c"), "conflate\n");
     EXPECT_EQ(bash_offers("millpond gateway --tcp mode=every --po"), "--poll\n");
 }
 
+/// Completions that fish offers at the end of the line, without their descriptions.
+std::string fish_offers(const std::string& line) {
+    return output_of("fish --no-config -c '" MILLPOND_PROGRAM " completion fish | source; complete -C \"" + line +
+                     "\"' | cut -f 1");
+}
+
+TEST(Completion, FishOffersSubcommandsOptionsAndWordsOfAFixedChoice) {
+    if (std::system("command -v fish >/dev/null") != 0) GTEST_SKIP() << "needs fish";
+    EXPECT_EQ(fish_offers("millpond ga"), "gateway\n");
+    EXPECT_EQ(fish_offers("millpond tail --form"), "--format\n");
+    EXPECT_EQ(fish_offers("millpond tail --format "), "csv\njson\ntable\n");
+    EXPECT_EQ(fish_offers("millpond gateway --quiet --poll s"), "spin\n");
+    EXPECT_EQ(fish_offers("millpond completion f"), "fish\n");
+    EXPECT_EQ(fish_offers("millpond fix pas"), "passwd\n");
+}
+
 TEST(Completion, ZshReadsItsOwn) {
     if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "needs zsh";
-    EXPECT_EQ(said_by("bash -c '" MILLPOND_PROGRAM " completion zsh | zsh -n 2>&1'"), "");
+    EXPECT_EQ(output_of("bash -c '" MILLPOND_PROGRAM " completion zsh | zsh -n 2>&1'"), "");
 }
 
 TEST(Manual, EverySubcommandHasAPageWithItsOptions) {
@@ -94,7 +113,7 @@ public:
         : name_(std::move(name)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        name_.copy(address.sun_path + 1, name_.size());  // no file: the first byte is 0
+        name_.copy(address.sun_path + 1, name_.size());  // abstract address: the first byte is 0
         const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
         if (bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0) throw std::runtime_error("bind");
         setenv("NOTIFY_SOCKET", ("@" + name_).c_str(), 1);
@@ -108,7 +127,7 @@ public:
     Manager(const Manager&) = delete;
     Manager& operator=(const Manager&) = delete;
 
-    /// The next message; empty when none came for so long.
+    /// The next message; empty after the timeout.
     [[nodiscard]] std::string next(int timeout_ms) const {
         pollfd waiting{socket_, POLLIN, 0};
         if (poll(&waiting, 1, timeout_ms) != 1) return {};
@@ -117,7 +136,7 @@ public:
         return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
     }
 
-    /// Reads on until this message comes.
+    /// Waits for this message.
     [[nodiscard]] bool hears(const std::string& message) const {
         const auto deadline = core::monotonic_nanos() + kPatienceNs;
         while (core::monotonic_nanos() < deadline) {

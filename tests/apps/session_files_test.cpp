@@ -1,4 +1,4 @@
-// A running gateway's files when one trading session follows another: csv, journal and capture start new files.
+// Files of a running gateway at a new trading session: csv, journal and capture start new files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/sequencing.hpp>
+#include <millpond/files/pcap_reader.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
-#include <millpond/net/pcap_reader.hpp>
 
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
@@ -30,7 +30,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Rows without the time of receipt, which no two runs have in common.
+/// Rows without the receive time, which differs from run to run.
 std::vector<std::string> rows_of(const std::filesystem::path& path) {
     std::ifstream file{path};
     std::vector<std::string> rows;
@@ -38,7 +38,7 @@ std::vector<std::string> rows_of(const std::filesystem::path& path) {
     return rows;
 }
 
-/// What a segment holds, from its first event on.
+/// Events of a segment.
 struct Events {
     void on(const feed::Quote& quote) {
         ++count;
@@ -66,13 +66,13 @@ Events events_of(const std::filesystem::path& segment) {
     return events;
 }
 
-/// How often each message of each session came on each line, by a capture's file.
+/// Counts of each message in a capture file, by session, line and number.
 using Messages = std::map<std::string, std::map<std::uint16_t, std::map<std::uint64_t, int>>>;
 
 Messages messages_of(const std::filesystem::path& path) {
     Messages messages;
-    net::PcapReader reader{path.string()};
-    for (net::CapturedDatagram read; reader.next(read);) {
+    files::PcapReader reader{path.string()};
+    for (files::CapturedDatagram read; reader.next(read);) {
         const auto numbers = feed::Sequencing<feed::ItchDecoder>::read(read.payload);
         EXPECT_TRUE(numbers);
         if (!numbers) continue;
@@ -177,7 +177,7 @@ TEST_F(SessionFiles, ASecondSessionBeginsNewFilesOfCsvJournalAndCapture) {
 TEST_F(SessionFiles, WhatASlowerLineStillBringsOfTheOldSessionStaysInItsFile) {
     GatewayRun gateway{options(",line_b=127.0.0.1:0,reorder_us=1000000")};
     const auto line_a = gateway.feed_address();
-    const auto line_b = gateway.said("feed 'f', line B: listens on ");
+    const auto line_b = gateway.word_after("feed 'f', line B: listens on ");
     Program slower{replay("monday", line_b, "1")};
     for (const auto* session : {"monday", "tuesday"}) {
         const auto sent = run(replay(session, line_a, "8"));

@@ -15,9 +15,7 @@
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
-#include <millpond/net/pcap_reader.hpp>
 
-#include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
@@ -36,7 +34,7 @@ using ::testing::StartsWith;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// A system event (12 bytes) at a time of the day, behind its length.
+/// A system event of 12 bytes at a time of the day, preceded by its length.
 std::string event(std::int64_t nanos, char code) {
     std::string record(14, '\0');
     record[1] = 12;
@@ -183,7 +181,8 @@ TEST(ItchSource, ARealFileComesOutWholeAndInOrder) {
     }
     EXPECT_TRUE(blocks == file);
     EXPECT_EQ(sequence, 10'001U);
-    EXPECT_NEAR(static_cast<double>(latest) * 1e-9, 4 * 3600 + 52 * 60 + 16, 1.0);  // 03:07:14 to 07:59:30
+    EXPECT_NEAR(static_cast<double>(latest) * 1e-9, 4 * 3600 + 52 * 60 + 16,
+                1.0);  // duration from 03:07:14 to 07:59:30
 }
 
 TEST(PcapSource, KeepsTheRecordedDistancesAndChoosesByDestination) {
@@ -208,39 +207,17 @@ TEST(PcapSource, KeepsTheRecordedDistancesAndChoosesByDestination) {
     EXPECT_EQ(none.passed_over(), 20'560U);
 }
 
-TEST(FileKind, IsKnownByTheFirstBytes) {
-    const millpond::test::ScratchFile itch{"millpond_kind.itch", event(0, 'a')};
-    EXPECT_EQ(file_kind(itch.path()), FileKind::itch);
-    const millpond::test::ScratchFile pcap{"millpond_kind.pcap", "\xD4\xC3\xB2\xA1rest"sv};
-    EXPECT_EQ(file_kind(pcap.path()), FileKind::pcap);
-    const millpond::test::ScratchFile nanos{"millpond_kind_ns.pcap", "\xA1\xB2\x3C\x4Drest"sv};
-    EXPECT_EQ(file_kind(nanos.path()), FileKind::pcap);
-    for (const auto other : {""sv, "x"sv, "\0\14X"sv, "#!/bin/sh"sv}) {
-        const millpond::test::ScratchFile file{"millpond_kind.txt", other};
-        try {
-            (void)file_kind(file.path());
-            ADD_FAILURE() << "accepted";
-        } catch (const net::FileFormatError& error) {
-            EXPECT_THAT(
-                error.what(),
-                HasSubstr("millpond_kind.txt': neither a journal, a capture (pcap, pcapng) nor a file of ITCH"));
-        }
-    }
-    EXPECT_THROW((void)file_kind("/no/such/file"), std::system_error);
-}
-
 GeneratedSource::Options generated(feed::WireFormat format) {
     GeneratedSource::Options options;
     options.feed.format = format;
     options.feed.market = {.seed = 3, .instruments = 50};
     options.steps_per_second = 1000;
-    options.most_steps = 500;
+    options.max_steps = 500;
     return options;
 }
 
 TEST(GeneratedSource, TheSameOptionsGiveTheSameBytesInEveryFormatAndAnotherSeedOthers) {
-    for (const auto format :
-         {feed::WireFormat::bbo28, feed::WireFormat::quotes, feed::WireFormat::miax_tom, feed::WireFormat::itch}) {
+    for (const auto format : feed::kWireFormats) {
         auto options = generated(format);
         GeneratedSource first{options};
         GeneratedSource second{options};
@@ -280,7 +257,7 @@ TEST(GeneratedSource, ABurstLeavesAtOnceAndTheRateStays) {
 TEST(GeneratedSource, ASlowFeedHasHeartbeatsInBetween) {
     auto options = generated(feed::WireFormat::quotes);
     options.steps_per_second = 0.4;
-    options.most_steps = 2;
+    options.max_steps = 2;
     GeneratedSource source{options};
     std::vector<std::uint32_t> messages;
     std::vector<std::int64_t> dues;

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-/// Advances only during waits; each wait returns `oversleep` too late.
+/// A clock that advances only during waits; each wait returns `oversleep` late.
 class StillClock final : public Clock {
 public:
     [[nodiscard]] std::int64_t now() override { return now_; }
@@ -44,7 +44,7 @@ private:
 
 class TransmitterTest : public ::testing::Test {
 protected:
-    /// The datagrams that came so far.
+    /// Datagrams received so far.
     std::vector<std::string> received() {
         std::vector<std::string> texts;
         for (auto datagrams = receiver_.poll(); !datagrams.empty(); datagrams = receiver_.poll()) {
@@ -79,6 +79,18 @@ TEST_F(TransmitterTest, SpeedDividesTheDistances) {
     EXPECT_THAT(clock_.waits, ElementsAre(1004 * kMs, 1012 * kMs));
 }
 
+TEST_F(TransmitterTest, ALongWaitIsReportedBeforeItBegins) {
+    ListSource source{{{0, "a"}, {9'000 * kMs, "b"}, {61'209'000 * kMs, "c"}, {61'209'001 * kMs, "d"}}};
+    Transmitter transmitter{sender_, clock_, {}};
+    std::vector<std::int64_t> reported;
+    transmitter.on_long_wait([&](std::int64_t wait_ns) {
+        reported.push_back(wait_ns);
+        EXPECT_EQ(clock_.now(), 10'000 * kMs);
+    });
+    EXPECT_TRUE(transmitter.run(source, clock_.stop));
+    EXPECT_THAT(reported, ElementsAre(61'200'000 * kMs));
+}
+
 TEST_F(TransmitterTest, SpeedZeroNeverWaits) {
     ListSource source{{{0, "a"}, {3600'000 * kMs, "b"}}};
     Transmitter transmitter{sender_, clock_, {.speed = 0.0}};
@@ -93,11 +105,11 @@ TEST_F(TransmitterTest, WhatIsBehindLeavesInABurstAndIsReported) {
     clock_.oversleep = 4 * kMs;
     Transmitter transmitter{sender_, clock_, {}};
     EXPECT_TRUE(transmitter.run(source, clock_.stop));
-    // Woken at 6 instead of 2: b, c and d are due. Then the schedule is kept again.
+    // The transmitter wakes at 6 instead of 2, when b, c and d are due; then it follows the schedule again.
     EXPECT_THAT(clock_.waits, ElementsAre(1002 * kMs, 1020 * kMs));
     EXPECT_THAT(received(), ElementsAre("a", "b", "c", "d", "e"));
-    EXPECT_EQ(transmitter.sent().late, 3U);  // b by 4, c by 3, e by 4; d is on time
-    EXPECT_EQ(transmitter.sent().latest_by_ns, 4 * kMs);
+    EXPECT_EQ(transmitter.sent().late, 3U);  // b is late by 4, c by 3, e by 4; d is on time
+    EXPECT_EQ(transmitter.sent().max_late_ns, 4 * kMs);
 }
 
 TEST_F(TransmitterTest, AStopEndsAWait) {
@@ -177,7 +189,7 @@ TEST(MonotonicClock, WaitsUntilTheTimeUnlessItIsFarAway) {
         EXPECT_GE(clock.now(), start + kMs);
         clock.wait_until(start - kMs);
         clock.wait_until(std::numeric_limits<std::int64_t>::max());
-        EXPECT_GE(clock.now(), start + Clock::kLongestWait);
+        EXPECT_GE(clock.now(), start + Clock::kMaxWait);
     }
 }
 

@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 
 namespace millpond::app {
 namespace {
 
-// By `date -u -d 2026-11-20T14:30 +%s`.
+// Output of `date -u -d 2026-11-20T14:30 +%s`.
 constexpr std::int64_t kHalfPastTwo = 1'795'185'000'000'000'000;
 
 TEST(UtcText, IsWrittenInMilliseconds) {

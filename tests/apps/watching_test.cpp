@@ -1,8 +1,9 @@
-// What watches a gateway (deploy/) against what a gateway shows.
+// Checks the alerts and dashboards of deploy/ against the metrics of a gateway and of a FIX engine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,8 +17,11 @@
 #include <millpond/memory/block_pool.hpp>
 #include <millpond/metrics/pool_metrics.hpp>
 #include <millpond/metrics/registry.hpp>
+#include <millpond/net/socket_address.hpp>
 
 #include "tests/apps/gateway_run.hpp"
+#include "tests/apps/http_page.hpp"
+#include "tests/apps/program.hpp"
 
 namespace millpond::app {
 namespace {
@@ -33,7 +37,7 @@ std::string text_of(const std::filesystem::path& path) {
     return text.str();
 }
 
-/// Words of that form in a text.
+/// Words in a text that match a pattern.
 std::set<std::string> words_in(const std::string& text, const std::regex& form) {
     std::set<std::string> found;
     for (std::sregex_iterator at{text.begin(), text.end(), form}, end; at != end; ++at) found.insert(at->str(1));
@@ -46,7 +50,7 @@ std::set<std::string> metrics_in(const std::string& text) {
 
 std::set<std::string> alerts_in(const std::string& rules) { return words_in(rules, std::regex{R"(alert: (\w+))"}); }
 
-/// Every metric that a gateway with one of each can show, and those of a pool.
+/// All metrics of a gateway with every kind of sink and feed, and those of a pool.
 const std::set<std::string>& shown() {
     static const auto names = [] {
         const auto folder = std::filesystem::temp_directory_path() / unique_ring("watched");
@@ -67,24 +71,44 @@ const std::set<std::string>& shown() {
     return names;
 }
 
-std::set<std::string> unknown_in(const std::string& text) {
+/// All metrics of a FIX engine with a session.
+const std::set<std::string>& shown_by_fix() {
+    static const auto names = [] {
+        Program engine{{"fix", "acceptor", "--metrics", "127.0.0.1:0", "--acceptor", "listen=127.0.0.1:0", "--session",
+                        "sender=VENUE,target=DESK"}};
+        EXPECT_TRUE(engine.prints("/metrics\n")) << engine.output();
+        const auto url = engine.word_after("metrics at http://");
+        const auto slash = url.find('/');
+        auto result = metrics_in(page_of(net::SocketAddress::parse(url.substr(0, slash)).port(), url.substr(slash)));
+        engine.signal(SIGTERM);
+        EXPECT_EQ(engine.wait().exit_code, 0);
+        return result;
+    }();
+    return names;
+}
+
+std::set<std::string> unknown_in(const std::string& text, const std::set<std::string>& known) {
     std::set<std::string> unknown;
     for (const auto& name : metrics_in(text)) {
-        if (!shown().contains(name)) unknown.insert(name);
+        if (!known.contains(name)) unknown.insert(name);
     }
     return unknown;
 }
 
-TEST(Watching, EveryMetricThatAnAlertNamesIsShownByAGateway) {
+TEST(Watching, EveryMetricThatAnAlertNamesIsShown) {
     const auto rules = text_of(kDeploy / "prometheus/millpond.rules.yml");
     ASSERT_GE(metrics_in(rules).size(), 12U);
-    EXPECT_THAT(unknown_in(rules), IsEmpty());
+    EXPECT_THAT(unknown_in(rules, shown()), IsEmpty());
+    EXPECT_THAT(unknown_in(text_of(kDeploy / "prometheus/millpond-fix.rules.yml"), shown_by_fix()), IsEmpty());
 }
 
-TEST(Watching, EveryMetricOfTheDashboardIsShownByAGateway) {
+TEST(Watching, EveryMetricOfTheDashboardIsShown) {
     const auto dashboard = text_of(kDeploy / "grafana/millpond.json");
     ASSERT_GE(metrics_in(dashboard).size(), 20U);
-    EXPECT_THAT(unknown_in(dashboard), IsEmpty());
+    EXPECT_THAT(unknown_in(dashboard, shown()), IsEmpty());
+    const auto fix = text_of(kDeploy / "grafana/millpond-fix.json");
+    ASSERT_GE(metrics_in(fix).size(), 15U);
+    EXPECT_THAT(unknown_in(fix, shown_by_fix()), IsEmpty());
 }
 
 TEST(Watching, EachAlertFiresWhenItShouldAndNotBefore) {
@@ -92,10 +116,14 @@ TEST(Watching, EachAlertFiresWhenItShouldAndNotBefore) {
     const auto test = [](const std::string& what) {
         return std::system(("cd '" + (kDeploy / "prometheus").string() + "' && promtool " + what).c_str());
     };
-    EXPECT_EQ(test("check rules millpond.rules.yml"), 0);
-    EXPECT_EQ(test("test rules millpond.rules.test.yml"), 0);
-    const auto rules = text_of(kDeploy / "prometheus/millpond.rules.yml");
-    const auto proofs = text_of(kDeploy / "prometheus/millpond.rules.test.yml");
+    std::string rules;
+    std::string proofs;
+    for (const std::string name : {"millpond", "millpond-fix"}) {
+        EXPECT_EQ(test("check rules " + name + ".rules.yml"), 0);
+        EXPECT_EQ(test("test rules " + name + ".rules.test.yml"), 0);
+        rules += text_of(kDeploy / "prometheus" / (name + ".rules.yml"));
+        proofs += text_of(kDeploy / "prometheus" / (name + ".rules.test.yml"));
+    }
     for (const auto& alert : alerts_in(rules)) {
         const auto begin = proofs.find("name: " + alert + "\n");
         ASSERT_NE(begin, std::string::npos) << alert << " has no proof";
@@ -107,9 +135,10 @@ TEST(Watching, EachAlertFiresWhenItShouldAndNotBefore) {
 }
 
 TEST(Watching, TheOperatorsPageSaysWhatToDoFirstForEachAlertAndKnowsNoOther) {
-    const auto alerts = alerts_in(text_of(kDeploy / "prometheus/millpond.rules.yml"));
+    const auto alerts = alerts_in(text_of(kDeploy / "prometheus/millpond.rules.yml") +
+                                  text_of(kDeploy / "prometheus/millpond-fix.rules.yml"));
     ASSERT_GE(alerts.size(), 10U);
-    // Rows of its table: "| AlertOne, AlertTwo | what to do |".
+    // Rows of the runbook's table: "| AlertOne, AlertTwo | what to do |".
     const std::regex row{R"(\n\| (Millpond\w+(?:, Millpond\w+)*) \| \S)"};
     std::set<std::string> told;
     for (const auto& names : words_in(text_of(std::filesystem::path{MILLPOND_DOCS} / "guides/operate.md"), row)) {

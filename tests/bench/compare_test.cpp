@@ -31,7 +31,7 @@ protected:
         std::filesystem::temp_directory_path() / ("millpond_ask_test." + std::to_string(getpid()));
 };
 
-TEST_F(Ask, WritesTheResultWhereTheCommandLineSays) {
+TEST_F(Ask, WritesTheResultToTheFolderOnTheCommandLine) {
     EXPECT_EQ(ask(kQuestion, kRight, {"bench", "--results", folder_.string()}), 0);
     std::ifstream file(folder_ / (program_name() + ".json"));
     const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -63,7 +63,7 @@ TEST(Machine, EveryHeaderFieldIsFilledIn) {
     EXPECT_EQ(machine.date.size(), 20U);
     EXPECT_THAT(machine.command, HasSubstr(program_name()));
 #if defined(__x86_64__)
-    EXPECT_THAT(machine.cpu, HasSubstr("family "));  // the model alone does not tell generations apart
+    EXPECT_THAT(machine.cpu, HasSubstr("family "));  // processors with the same model may differ
 #endif
 }
 

@@ -1,4 +1,4 @@
-"""What bench/machine_name says of the processor that runs this."""
+"""The output of bench/machine_name for this processor."""
 
 import os
 import re

@@ -83,13 +83,13 @@ TEST(Measure, TheOrderChangesFromRoundToRoundAndIsTheSameInEveryRun) {
     EXPECT_EQ(first, order());
 }
 
-TEST(Measure, RatiosAreTakenRoundByRoundSoThatADriftOfTheMachineCancels) {
+TEST(Measure, RatiosAreComputedRoundByRoundSoThatADriftOfTheMachineCancels) {
     double drift = 1;
     const auto a = [&] { return Finding{.value = drift, .answer = 7}; };
     const auto b = [&] { return Finding{.value = 2 * drift, .answer = 7}; };
     const auto drifting = [&](auto run) {
         return [&drift, run, calls = 0]() mutable {
-            drift = 1 + ++calls;  // both see the same drift in the same round
+            drift = 1 + ++calls;  // both contenders have the same drift in a round
             return run();
         };
     };
@@ -192,7 +192,7 @@ TEST(Measure, WithABracketRatiosAreToTheLimitAroundTheSample) {
 }
 
 TEST(Measure, ASampleWhoseBracketsDisagreeIsDiscardedAndRepeated) {
-    // The limit is disturbed once: the samples before and after that measurement are lost, and made up for.
+    // The limit is disturbed once: the samples before and after that measurement are discarded and repeated.
     const Bracket bracket{"limit", [calls = 0]() mutable { return ++calls == 5 ? 2.0 : 1.0; }};
     const auto result = measure({.bracket = bracket}, {constant("a", 3)});
     EXPECT_EQ(result.outcomes[0].discarded, 2U);

@@ -1,4 +1,4 @@
-"""What bench/report makes of results, among them such as it must not quote."""
+"""Pages that bench/report makes of results, including results that it must not quote."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 REPORT = os.path.join(ROOT, "bench", "report")
+STORED = os.path.join(ROOT, "bench", "stored.py")
 ESTIMATE = {"median": 2.0, "low": 1.9, "high": 2.1, "count": 9}
 
 
@@ -38,7 +39,20 @@ class Report(unittest.TestCase):
         for one in results:
             with open(self.path(one["name"] + ".json"), "w", encoding="utf-8") as file:
                 json.dump(one, file)
-        return subprocess.run([sys.executable, REPORT, self.folder.name, "--markdown", self.path("page.md")],
+        return self.made()
+
+    def made(self):
+        return subprocess.run([sys.executable, REPORT, self.folder.name, "--markdown", self.path("page.md"),
+                               "--html", self.path("report.html")], capture_output=True, text=True, check=False)
+
+    def store(self, machine, *results):
+        """Stores the results as those of one machine. Returns the output of bench/stored.py."""
+        paths = []
+        for one in results:
+            paths.append(self.path(one["name"] + ".written"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                json.dump(one, file)
+        return subprocess.run([sys.executable, STORED, "--folder", self.folder.name, machine, *paths],
                               capture_output=True, text=True, check=False)
 
     def read(self, name):
@@ -76,7 +90,7 @@ class Report(unittest.TestCase):
 
     def test_losses_and_discarded_samples_are_shown(self):
         self.report(result("rate"))
-        self.assertIn("| a <= 2 x limit | 2.000 [1.900..2.100] | `rate` |", self.read("page.md"))
+        self.assertIn("1 missed. Missed: `rate`\n", self.read("page.md"))
         page = self.read("report.html")
         self.assertIn('<b class="missed">missed</b>', page)
         self.assertIn("<td>a | b (2 samples discarded)</td><td>2.000</td>", page)
@@ -96,48 +110,68 @@ class Report(unittest.TestCase):
         append["goals"][0]["text"] = f"{ours} <= 2 x limit"
         self.assertEqual(self.report(append, result("rate")).returncode, 0)
         page = self.read("page.md")
-        row = (f"| A quote in the journal | ns | 2.000 | 2.000 | 2.000 [1.900..2.100] to {limit} "
-               f"| {rival}: 2.000 | 1 missed | `journal_append_bench` |")
+        row = (f"| A quote in the journal (`journal_append_bench`, ns; ratio to {limit}) "
+               f"| **2.000**, limit 2.000, ratio 2.000 [1.900..2.100]<br>{rival}: 2.000 |")
         self.assertIn(row, page)
-        self.assertLess(page.index(row), page.index("| What of <rate>? | 1 missed | `rate` |"))
+        self.assertLess(page.index(row), page.index("Missed: `journal_append_bench`, `rate`"))
 
     def test_a_summary_that_names_a_contender_which_is_gone_is_an_error(self):
         run = self.report(result("ring_throughput_bench"))
         self.assertEqual(run.returncode, 1)
         self.assertIn("ring_throughput_bench has no contender 'BroadcastRing'", run.stderr)
 
-    def test_machines_are_judged_apart_and_what_one_has_not_measured_is_named(self):
-        for machine, results in (("amd", [result("rate"), result("other")]), ("intel", [result("rate")])):
-            os.mkdir(self.path(machine))
-            for one in results:
-                with open(self.path(f"{machine}/{one['name']}.json"), "w", encoding="utf-8") as file:
-                    json.dump(one, file)
-        with open(self.path("intel/rate.json"), "r+", encoding="utf-8") as file:
-            one = json.load(file)
-            del one["contenders"][0]
-            one["goals"][0]["verdict"] = "met"
-            file.seek(0)
-            file.truncate()
-            json.dump(one, file)
+    def test_machines_are_judged_apart(self):
+        self.store("amd", result("rate"), result("other"))
+        met = result("rate")
+        del met["contenders"][0]
+        met["goals"][0]["verdict"] = "met"
+        self.store("intel", met)
         os.mkdir(self.path("soak"))
-        with open(self.path("soak/soak.json"), "w", encoding="utf-8") as file:
-            json.dump({"minutes": 30}, file)
-        self.assertEqual(self.report().returncode, 0)
+        self.assertEqual(self.made().returncode, 0)
         page = self.read("page.md")
-        self.assertIn("| question | amd | intel | bench |", page)
-        self.assertIn("| What of <rate>? | 1 missed | 1 met | `rate` |", page)
-        self.assertIn("| What of <other>? | 1 missed | not measured | `other` |", page)
-        self.assertIn("## Missed goals on amd\n", page)
-        self.assertNotIn("## Missed goals on intel", page)
-        self.assertIn("All benches on amd: 2 missed.", page)
+        self.assertIn("- amd: 2 missed. Missed: `other`, `rate`\n- intel: 1 met\n", page)
         self.assertEqual(self.read("report.html").count("<h3>"), 3)
+
+    def test_quantiles_of_few_steps_of_the_clock_are_not_resolved(self):
+        def tail(name, **changes):
+            made = result(name, **changes)
+            for one in made["contenders"]:
+                one.update(latency={"min": 20, "mean": 21, "p50": 20, "p95": 90, "p99": 150, "p999": 400, "max": 500})
+            made["goals"] = [{"text": f"{of} of a | b <= 2.000 x limit", "found": ESTIMATE, "verdict": "met"}
+                             for of in ("p50", "mean", "p99")]
+            return made
+
+        blocks = tail("blocks", clock_step=10)
+        for one in blocks["contenders"]:
+            one["block"] = 5
+        self.report(tail("coarse", clock_step=10), tail("fine", clock_step=1), blocks)
+        page = self.read("report.html")
+        coarse, fine, blocks = (page.split(f'id="{name}"')[1].split("<h2")[0] for name in ("coarse", "fine", "blocks"))
+        self.assertEqual(coarse.count("<td>not resolved</td>"), 6)  # min, p50 and p95 of both
+        self.assertEqual([text.split("</b>")[0].split(">")[1] for text in coarse.split("<b ")[1:]],
+                         ["not resolved", "met", "met"])
+        self.assertNotIn("not resolved", fine)
+        self.assertNotIn("not resolved", blocks)
+        self.assertIn("limit, means of 5", blocks)
+
+    def test_a_stored_result_replaces_the_one_of_its_name_and_its_machine_only(self):
+        self.store("amd", result("b", rounds=9), result("a"))
+        self.store("intel", result("b", rounds=9))
+        self.assertEqual(self.store("amd", result("b", rounds=27)).returncode, 0)
+        lines = [json.loads(line) for line in self.read("amd.jsonl").splitlines()]
+        self.assertEqual([(line["name"], line["rounds"]) for line in lines], [("a", 9), ("b", 27)])
+        self.assertEqual(json.loads(self.read("intel.jsonl"))["rounds"], 9)
+
+    def test_a_quick_result_is_not_stored(self):
+        run = self.store("amd", result("rate", quick=True))
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("a result of --quick is not kept", run.stderr)
+        self.assertFalse(os.path.exists(self.path("amd.jsonl")))
 
     def test_what_one_machine_did_not_measure_is_said_of_that_machine(self):
         for machine, absent in (("amd", ""), ("intel", "; absent: rte_mempool")):
-            os.mkdir(self.path(machine))
-            with open(self.path(f"{machine}/rate.json"), "w", encoding="utf-8") as file:
-                json.dump(result("rate", not_measured="threads" + absent), file)
-        self.assertEqual(self.report().returncode, 0)
+            self.store(machine, result("rate", not_measured="threads" + absent))
+        self.assertEqual(self.made().returncode, 0)
         page = self.read("report.html")
         self.assertIn("<h3>amd</h3><p class=\"small\">Measured: this<br>Not measured: threads</p>", page)
         self.assertIn("Not measured: threads; absent: rte_mempool</p>", page)
@@ -189,17 +223,22 @@ class Report(unittest.TestCase):
         self.assertIn("no table 'unknown'", run.stderr)
 
     def test_what_the_pages_quote_is_what_is_stored(self):
-        pages = ["README.md", "docs/decisions/performance-goals.md"]
+        pages = ["README.md", "bench/notes/performance-goals.md"]
         for page in pages:
             os.makedirs(os.path.dirname(self.path(page)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, page), self.path(page))
-        stored = [sys.executable, REPORT, os.path.join(ROOT, "bench", "results"), "--html", self.path("report.html")]
+        stored = [sys.executable, REPORT, os.path.join(ROOT, "bench", "results")]
         subprocess.run([*stored, "--markdown", self.path("page.md"), "--tables", *map(self.path, pages)], check=True)
         for page in pages:
             with open(os.path.join(ROOT, page), encoding="utf-8") as file:
                 self.assertEqual(self.read(page), file.read(), f"{page}: regenerate its tables with bench/report")
         with open(os.path.join(ROOT, "docs", "reference", "benchmarks.md"), encoding="utf-8") as file:
             self.assertEqual(self.read("page.md"), file.read(), "docs/reference/benchmarks.md: regenerate it with bench/report")
+
+    def test_the_published_tables_are_those_of_the_stored_results(self):
+        run = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "published"), "--check"], capture_output=True, text=True,
+                             check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
 
     def test_a_folder_without_results_is_an_error(self):
         self.assertEqual(self.report().returncode, 1)

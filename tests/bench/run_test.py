@@ -1,4 +1,4 @@
-"""What bench/run does with benches that work, refuse or hang; the benches are scripts made here."""
+"""Runs bench/run with scripts as benches that succeed, refuse or hang."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import unittest
 
 RUN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "bench", "run")
 
-# A bench in miniature: takes --results FOLDER and --quick, as the harness does.
+# A small bench with the options --results FOLDER and --quick of the harness.
 WORKS = """#!{python}
 import json, os, sys
 name = os.path.basename(sys.argv[0])
@@ -42,7 +42,7 @@ class Run(unittest.TestCase):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text.format(python=sys.executable))
                 os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
-                index.write(f"room {path}\n")
+                index.write(f"component {path}\n")
         command = [sys.executable, RUN, "--build", self.folder.name, "--results", self.results, *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -20,7 +20,7 @@ TEST(Statistics, FiveValuesHaveNoIntervalOf95Percent) {
     EXPECT_TRUE(estimate({1, 2, 3, 4, 5, 6}).has_value());
 }
 
-// The ranks stand in published tables of the sign test: n = 9 -> 2nd and 8th, n = 15 -> 4th and 12th, n = 20 -> 6th and
+// The ranks are from published tables of the sign test: n = 9 -> 2nd and 8th, n = 15 -> 4th and 12th, n = 20 -> 6th and
 // 15th, n = 25 -> 8th and 18th.
 TEST(Statistics, TheIntervalEndsAtThePublishedRanks) {
     const auto ranks = [](std::size_t n) {

@@ -1,4 +1,4 @@
-# Builds tests/consumer/app the way that WAY names and runs it:
+# Builds and runs tests/consumer/app in the way named by WAY:
 #   package       installs millpond from the build folder BUILD, then find_package(millpond COMPONENTS memory queue)
 #   subdirectory  add_subdirectory of the source tree
 #   fetchcontent  FetchContent with the source tree as its origin

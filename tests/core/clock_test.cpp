@@ -20,7 +20,7 @@ TEST(TickRate, AgreesWithTheMonotonicClockOverALongerSpan) {
     EXPECT_NEAR(static_cast<double>(rate.nanos(counted)) / static_cast<double>(span), 1.0, 0.05);
 }
 
-TEST(Clock, AReadingDuringWhichTheThreadWasHeldUpIsNotTaken) {
+TEST(Clock, AReadingDuringWhichTheThreadWasPreemptedIsDiscarded) {
     std::int64_t asked = 0;
     const auto reading = read_with_ticks([&asked] {
         if (asked++ != 0) return asked;

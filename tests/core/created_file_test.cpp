@@ -100,7 +100,7 @@ TEST_F(CreatedFileTest, ARotatedFileThatIsFullEndsInAWholeLine) {
     EXPECT_EQ(file.write_lines("9abc\n"), 0U);
     limit.rlim_cur = 13;
     setrlimit(RLIMIT_FSIZE, &limit);
-    EXPECT_EQ(file.write_lines("9abc\n"), 0U);  // three bytes fit, and are taken back
+    EXPECT_EQ(file.write_lines("9abc\n"), 0U);  // three bytes fit, and are removed again
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, ignored);
     EXPECT_EQ(text_of(path("log")), "1234\n5678\n");
@@ -137,7 +137,7 @@ TEST_F(CreatedFileTest, AFileOfAnotherKindIsNotMovedAway) {
     EXPECT_NE(why_not_opened(EEXIST), "");
     EXPECT_EQ(text_of(path("rows")), "precious text");
     EXPECT_FALSE(std::filesystem::exists(path("rows.1")));
-    std::ofstream{path("rows"), std::ios::trunc} << "time,p";  // as a writer that was killed leaves it
+    std::ofstream{path("rows"), std::ios::trunc} << "time,p";  // left by a writer that was killed
     EXPECT_TRUE(file.open());
     EXPECT_EQ(text_of(path("rows.1")), "time,p");
     ASSERT_TRUE(file.rotate());

@@ -31,7 +31,7 @@ struct Pipe {
     Descriptor in;
 };
 
-TEST(Descriptor, ClosesWhatItOwnsAtTheEndOfItsLife) {
+TEST(Descriptor, ClosesItsDescriptorWhenItIsDestroyed) {
     Pipe pipe;
     ASSERT_TRUE(pipe.in);
     EXPECT_FALSE(pipe.write_end_is_closed());
@@ -60,7 +60,7 @@ TEST(Descriptor, AssignedToItselfItStaysOpen) {
     EXPECT_FALSE(pipe.write_end_is_closed());
 }
 
-TEST(Descriptor, WhatIsReleasedStaysOpen) {
+TEST(Descriptor, AReleasedDescriptorStaysOpen) {
     Pipe pipe;
     const int number = pipe.in.release();
     EXPECT_EQ(pipe.in.get(), -1);

@@ -14,7 +14,7 @@ TEST(FixedString, HoldsExactlyItsCapacityWithoutATerminator) {
     EXPECT_EQ(sizeof kFull, 4U);
 }
 
-TEST(FixedString, CutsALongerTextAndSaysBeforehandThatItWould) {
+TEST(FixedString, TruncatesALongerTextThatFitsRefuses) {
     EXPECT_FALSE(FixedString<4>::fits("GOOGL"));
     EXPECT_EQ(FixedString<4>{"GOOGL"}.view(), "GOOG");
 }

@@ -12,12 +12,12 @@ namespace {
 using namespace std::chrono_literals;
 using Step = Idle::Step;
 
-constexpr IdleLimits kShort{.spins = 3, .yields = 2, .first_wait = 10us, .longest_wait = 35us};
+constexpr IdleLimits kShort{.spins = 3, .yields = 2, .first_wait = 10us, .max_wait = 35us};
 
 std::vector<Step> steps(Idle& idle, int count) {
-    std::vector<Step> taken(static_cast<std::size_t>(count));
-    std::ranges::generate(taken, [&] { return idle.next(); });
-    return taken;
+    std::vector<Step> result(static_cast<std::size_t>(count));
+    std::ranges::generate(result, [&] { return idle.next(); });
+    return result;
 }
 
 TEST(Idle, AdaptiveSpinsThenYieldsThenWaits) {
@@ -58,7 +58,7 @@ TEST(Idle, WaitsDoubleUpToTheLongest) {
 }
 
 TEST(Idle, RestLastsAtLeastAsLongAsTheWaitThatWasOrdered) {
-    Idle idle(Poll::block, {.first_wait = 2ms, .longest_wait = 2ms});
+    Idle idle(Poll::block, {.first_wait = 2ms, .max_wait = 2ms});
     const auto start = std::chrono::steady_clock::now();
     idle.rest();
     EXPECT_GE(std::chrono::steady_clock::now() - start, 2ms);

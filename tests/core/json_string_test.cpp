@@ -21,8 +21,9 @@ TEST(JsonString, Utf8PassesThrough) {
     }
 }
 
-/// Longer forms than needed, surrogates, beyond U+10FFFF, cut short, continuation bytes alone, bytes of no character.
-TEST(JsonString, BytesThatAreNotUtf8AreTakenAsLatin1) {
+/// Overlong forms, surrogates, code points beyond U+10FFFF, truncated characters, single continuation bytes, invalid
+/// bytes.
+TEST(JsonString, BytesThatAreNotUtf8AreReadAsLatin1) {
     EXPECT_EQ(json_string("\xC0\x80"), R"("\u00c0\u0080")");
     EXPECT_EQ(json_string("\xE0\x9F\xBF"), R"("\u00e0\u009f\u00bf")");
     EXPECT_EQ(json_string("\xED\xA0\x80"), R"("\u00ed\u00a0\u0080")");

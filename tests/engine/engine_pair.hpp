@@ -15,7 +15,7 @@
 
 namespace millpond::engine {
 
-/// What the tests send.
+/// The test message.
 struct Order {
     std::uint64_t id{0};
     std::int64_t quantity{0};
@@ -31,7 +31,7 @@ struct OrderEncoder {
     }
 };
 
-/// Keeps the ids of the orders it gets, and what happened to its session.
+/// Keeps the ids of received orders, and the session's events.
 class Counterparty : public Application {
 public:
     fix::Verdict on_message(SessionLink& link, const fix::Message& message) override {
@@ -50,7 +50,7 @@ public:
     int logouts{0};
 };
 
-/// Polls `io` until `done()`; false when it is not after twenty seconds.
+/// Polls `io` until `done()`. Returns false after twenty seconds.
 template <class Done>
 bool run_until(IoThread& io, Done&& done) {
     const auto end = core::monotonic_nanos() + 20'000'000'000;

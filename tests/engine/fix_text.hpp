@@ -10,7 +10,7 @@
 
 namespace millpond::engine {
 
-/// A message to HOUSE, sent now; `body` has | for the delimiter.
+/// A message to HOUSE with the current time; `body` has | for the delimiter.
 inline std::string message(std::string_view begin_string, std::string_view type, int number, std::string_view sender,
                            std::string body) {
     for (auto& c : body) {

@@ -1,6 +1,6 @@
-// One side of an interop session, to be killed at any moment: interop_program ours|quickfix initiator|acceptor PORT
-// FOLDER COUNT. Sends the orders 1 to COUNT, after a restart those that its store does not have yet, and writes a line
-// "TYPE ID NUMBER POSSDUP" into FOLDER/received for each message of the peer before that counts as taken.
+// One side of an interop session, which the test kills at random: interop_program ours|quickfix initiator|acceptor PORT
+// FOLDER COUNT. Sends the orders 1 to COUNT; after a restart, those that its store does not have yet. For each message
+// of the peer it writes a line "TYPE ID NUMBER POSSDUP" to FOLDER/received before the message counts as received.
 
 #include <algorithm>
 #include <chrono>
@@ -93,10 +93,10 @@ void run_ours(const Arguments& arguments) {
         handle = &initiator.add(
             session,
             {.hosts = {{"127.0.0.1", arguments.port}},
-             .reconnect = {.first = std::chrono::milliseconds{20}, .longest = std::chrono::milliseconds{100}}},
+             .reconnect = {.first = std::chrono::milliseconds{20}, .max = std::chrono::milliseconds{100}}},
             application);
     } else {
-        acceptor = new engine::Acceptor{io, {.port = arguments.port}};  // for as long as the process lives
+        acceptor = new engine::Acceptor{io, {.port = arguments.port}};  // lives as long as the process
         handle = &acceptor->add(session, application);
     }
     memory::MessagePool<engine::Order> pool{1024};
@@ -109,7 +109,7 @@ void run_ours(const Arguments& arguments) {
     for (;;) ::pause();
 }
 
-/// The last order in QuickFIX's files of those whose number counts as used.
+/// The last order in QuickFIX's files whose number counts as used.
 std::uint64_t last_quickfix_order(const std::filesystem::path& folder) {
     std::uint64_t next = 0;
     std::string body;

@@ -1,4 +1,4 @@
-// Our sessions and QuickFIX's, each in a process of its own that is killed while both send.
+// Sessions of millpond and QuickFIX, each in its own process, which is killed while both send.
 
 #include <chrono>
 #include <cstdint>
@@ -115,7 +115,7 @@ protected:
         std::minstd_rand random{1};
         std::size_t goal = 0;
         for (int round = 0; round < 4; ++round) {
-            // Both get on a little, then one dies in the middle of it.
+            // Both sides make progress, then one is killed while sending.
             goal += 200 + random() % 200;
             ASSERT_TRUE(wait([&] { return ours.different_orders() >= goal && its.different_orders() >= goal; }));
             auto& victim = round % 2 == 0 ? ours : its;
@@ -131,7 +131,7 @@ protected:
         const auto end = core::monotonic_nanos() + 60'000'000'000;
         while (!done()) {
             if (core::monotonic_nanos() > end) return false;
-            std::this_thread::sleep_for(std::chrono::milliseconds{10});  // other processes work meanwhile
+            std::this_thread::sleep_for(std::chrono::milliseconds{10});  // other processes work in the meantime
         }
         return true;
     }

@@ -14,10 +14,10 @@
 
 namespace millpond::engine {
 
-/// A TCP client of a port on this machine that reads only when it is told to.
+/// A TCP client of a port on this machine that reads only on request.
 class RawClient {
 public:
-    /// receive_bytes: of the kernel's buffer, about; 0: as the kernel likes.
+    /// receive_bytes: approximate size of the kernel's buffer; 0: the kernel's default.
     explicit RawClient(std::uint16_t port, int receive_bytes = 0)
         : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (receive_bytes != 0) {
@@ -41,30 +41,30 @@ public:
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
             const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (sent <= 0) return;  // the other side has closed, which the test will see
+            if (sent <= 0) return;  // the other side has closed, which the test will notice
             bytes.remove_prefix(static_cast<std::size_t>(sent));
         }
     }
-    /// Takes what has come without waiting.
+    /// Reads available bytes without waiting.
     void receive() {
-        std::array<char, 65'536> room;
+        std::array<char, 65'536> buffer;
         for (;;) {
-            const auto got = ::recv(socket_, room.data(), room.size(), MSG_DONTWAIT);
+            const auto got = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
             if (got > 0) {
-                text_.append(room.data(), static_cast<std::size_t>(got));
+                text_.append(buffer.data(), static_cast<std::size_t>(got));
                 continue;
             }
             if (got == 0 || (errno != EAGAIN && errno != EINTR)) over_ = true;
             return;
         }
     }
-    /// All that has come so far.
+    /// All bytes received so far.
     [[nodiscard]] const std::string& received() {
         receive();
         return text_;
     }
     void forget() { text_.clear(); }
-    /// Sends no more; the other side sees the end.
+    /// Sends no more; the other side reads the end of the stream.
     void end() { ::shutdown(socket_, SHUT_WR); }
     [[nodiscard]] bool over() const noexcept { return over_; }
 

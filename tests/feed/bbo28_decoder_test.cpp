@@ -16,7 +16,7 @@ namespace {
 // Written manually from the layout: spread 0.02, ask 200 at 189.26, bid 300 at 189.24, "AAPL".
 std::vector<std::byte> aapl() { return from_hex("000000c8 000000c8 001ce0f8 0000012c 001ce030 4141504c20202020"); }
 
-TEST(Bbo28Decoder, ReadsTheLastTwentyEightBytesWhateverStandsBefore) {
+TEST(Bbo28Decoder, ReadsTheLastTwentyEightBytesWhateverPrecedesThem) {
     InstrumentTable table{4};
     Bbo28Decoder decoder{table, {.venue = Venue{"XNAS"}}};
     Recorder seen;
@@ -30,8 +30,8 @@ TEST(Bbo28Decoder, ReadsTheLastTwentyEightBytesWhateverStandsBefore) {
     const auto& quote = seen.quotes[0];
     EXPECT_EQ(table.symbol(quote.instrument).view(), "AAPL");
     EXPECT_EQ(table.venue(quote.instrument).view(), "XNAS");
-    EXPECT_EQ(quote.bid_price, 1'892'400);
-    EXPECT_EQ(quote.ask_price, 1'892'600);
+    EXPECT_EQ(quote.bid_price, price_from<10'000>(1'892'400));
+    EXPECT_EQ(quote.ask_price, price_from<10'000>(1'892'600));
     EXPECT_EQ(quote.bid_size, 300U);
     EXPECT_EQ(quote.ask_size, 200U);
     EXPECT_EQ(quote.receive_utc_ns, 5);
@@ -49,7 +49,7 @@ TEST(Bbo28Decoder, ASideWithoutSharesHasNoPrice) {
     core::store_be(datagram.data() + 12, std::uint32_t{0});
     EXPECT_TRUE(decoder.decode(datagram, {}, seen).ok());
     EXPECT_EQ(seen.quotes.at(0).bid_price, 0);
-    EXPECT_EQ(seen.quotes.at(0).ask_price, 1'892'600);
+    EXPECT_EQ(seen.quotes.at(0).ask_price, price_from<10'000>(1'892'600));
 }
 
 TEST(Bbo28Decoder, PublishesACrossedBookAndCountsIt) {
@@ -99,7 +99,7 @@ TEST(Bbo28Decoder, ANameThatIsNotPrintableNeverReachesTheTable) {
     EXPECT_EQ(decoder.counters().rejected.read(), 3U);
 }
 
-TEST(Bbo28Decoder, CountsAnInstrumentForWhichTheTableHasNoRoomAndGoesOnWithTheOthers) {
+TEST(Bbo28Decoder, CountsAnInstrumentThatDoesNotFitTheTableAndContinuesWithTheOthers) {
     InstrumentTable table{1};
     Bbo28Decoder decoder{table, {}};
     Recorder seen;

@@ -22,21 +22,55 @@ namespace {
 
 using Datagrams = std::vector<std::vector<std::byte>>;
 
-/// A table with room for some of the instruments only, and the decoder beside it.
+constexpr std::uint32_t kDepth = 3;
+
+/// A table with capacity for only some of the instruments, and its decoder.
 template <class Decoder>
 struct Bench {
+    explicit Bench(std::uint32_t depth = 0) : decoder{make(instruments, depth)} {}
+
     InstrumentTable instruments{60};
-    Decoder decoder = make(instruments);
+    Decoder decoder;
     DecoderCheck<Decoder> check{instruments, decoder};
 
-    static Decoder make(InstrumentTable& instruments) {
+    static Decoder make(InstrumentTable& instruments, std::uint32_t depth) {
         if constexpr (std::is_same_v<Decoder, ItchDecoder>) {
             return ItchDecoder{instruments, {.order_books = {.books = 50, .orders = 90, .level_chunks = 70}}};
+        } else if constexpr (std::is_same_v<Decoder, QuotesDecoder>) {
+            return QuotesDecoder{instruments, {.depth = depth}};
         } else {
             return Decoder{instruments, {}};
         }
     }
 };
+
+/// Datagrams of a `quotes` feed with levels.
+Datagrams ladders(std::size_t count) {
+    std::mt19937 random{38};
+    QuotesEncoder encoder{{.channel = 0, .session = 1, .depth = kDepth}};
+    std::array<std::byte, quotes_layout::kMaxDatagramBytes> buffer;
+    std::vector<QuotesEncoder::Level> side(kDepth, {.price = 5, .size = 7, .orders = 1});
+    Datagrams all;
+    for (std::size_t i = 0; i < count; ++i) {
+        encoder.begin(buffer);
+        for (auto entries = random() % 4; entries != 0; --entries) {
+            const Quote quote{.bid_price = 5, .bid_size = 3};
+            for (auto& level : side) level.price = static_cast<Price>(random() % 1'000);
+            EXPECT_TRUE(encoder.add_entry({.quote = random() % 2 == 0 ? &quote : nullptr,
+                                           .bids = std::span{side}.first(1 + random() % kDepth),
+                                           .asks = std::span{side}.first(random() % kDepth),
+                                           .all_levels = random() % 2 == 0,
+                                           .levels_incomplete = random() % 4 == 0,
+                                           .repeated = random() % 4 == 0,
+                                           .begins_cycle = random() % 8 == 0},
+                                          Venue{"XNAS"}, Symbol{"S" + std::to_string(random() % 70)}));
+        }
+        const auto bytes = encoder.finish(0);
+        if (random() % 50 == 0) encoder.skip(1);
+        all.emplace_back(bytes.begin(), bytes.end());
+    }
+    return all;
+}
 
 Datagrams generated(WireFormat format, std::size_t count) {
     GeneratedFeed feed{{.format = format, .steps_per_datagram = 3}};
@@ -50,7 +84,7 @@ Datagrams generated(WireFormat format, std::size_t count) {
     return all;
 }
 
-/// Some bytes changed, cut off, repeated or put in; now and then nothing at all, so that good datagrams come between.
+/// Changes, cuts, repeats or inserts bytes; sometimes nothing, so that good datagrams come between.
 std::vector<std::byte> mutated(std::vector<std::byte> bytes, std::mt19937& random) {
     for (auto changes = random() % 4; changes > 0 && !bytes.empty(); --changes) {
         const auto place = random() % bytes.size();
@@ -67,14 +101,15 @@ std::vector<std::byte> mutated(std::vector<std::byte> bytes, std::mt19937& rando
 }
 
 template <class Decoder>
-void play_mutated(const Datagrams& datagrams, std::size_t rounds) {
+void play_mutated(const Datagrams& datagrams, std::size_t rounds, std::uint32_t depth = 0) {
     std::mt19937 random{17};
-    Bench<Decoder> bench;
+    Bench<Decoder> bench{depth};
     for (std::size_t round = 0; round < rounds; ++round) {
         for (const auto& datagram : datagrams) ASSERT_EQ(bench.check.play(mutated(datagram, random)), "");
     }
     EXPECT_GT(bench.decoder.counters().malformed.read(), 0U);
     EXPECT_GT(bench.decoder.counters().quotes.read(), 0U);
+    EXPECT_EQ(bench.decoder.counters().levels.read() != 0, depth != 0);
 }
 
 template <class Decoder>
@@ -88,8 +123,8 @@ void play_random() {
     }
 }
 
-/// After any amount of garbage a decoder that hears the whole feed again reports the same as one that heard no
-/// other.
+/// After any amount of garbage, a decoder that then receives the whole feed reports the same as a decoder without
+/// garbage.
 template <class Decoder>
 void expect_recovery(WireFormat format) {
     const auto datagrams = generated(format, 5'000);
@@ -105,7 +140,7 @@ void expect_recovery(WireFormat format) {
     const auto before = bench.decoder.counters().quotes.read();
     for (const auto& datagram : datagrams) ASSERT_EQ(bench.check.play(datagram), "");
     const auto heard = bench.decoder.counters().quotes.read() - before;
-    // Rubbish may have named a session, so that a run of datagrams is taken for a past one's.
+    // Garbage may have named a session, so that good datagrams count as those of an earlier session.
     EXPECT_GE(heard * 10, clean.decoder.counters().quotes.read() * 8);
 }
 
@@ -121,6 +156,7 @@ TEST(DecoderRobustness, MutatedBbo28NeverBreaksAPromise) {
 }
 TEST(DecoderRobustness, MutatedQuotesNeverBreakAPromise) {
     play_mutated<QuotesDecoder>(generated(WireFormat::quotes, 2'000), 5);
+    play_mutated<QuotesDecoder>(ladders(2'000), 5, kDepth);
 }
 TEST(DecoderRobustness, MutatedMiaxTomNeverBreaksAPromise) {
     play_mutated<MiaxTomDecoder>(generated(WireFormat::miax_tom, 2'000), 5);

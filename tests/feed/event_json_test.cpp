@@ -11,12 +11,12 @@ TEST(EventJson, ATradeCarriesPriceSharesAndTheVenuesNumber) {
     std::array<char, kMaxJsonBytes> buffer;
     Trade trade;
     trade.instrument = 1;
-    trade.price = 1'892'500;
+    trade.price = price_from<10'000>(1'892'500);
     trade.size = 100;
     trade.trade_id = 4711;
     trade.exchange_utc_ns = 3;
     trade.receive_utc_ns = 4;
-    EXPECT_EQ(trade_json(buffer, trade, JsonSymbol{Symbol{"AAPL"}}, 18),
+    EXPECT_EQ(event_json(buffer, trade, JsonSymbol{Symbol{"AAPL"}}, 18),
               R"({"type":"trade","symbol":"AAPL","timestamp":4,"exchange_timestamp":3,"sequence":18,)"
               R"("price":189.2500,"shares":100,"trade_id":4711})");
 }
@@ -28,9 +28,39 @@ TEST(EventJson, ATradeBreakNamesTheTradeThatIsVoid) {
     broken.trade_id = 4711;
     broken.exchange_utc_ns = 3;
     broken.receive_utc_ns = 4;
-    EXPECT_EQ(trade_break_json(buffer, broken, JsonSymbol{Symbol{"AAPL"}}, 19),
+    EXPECT_EQ(event_json(buffer, broken, JsonSymbol{Symbol{"AAPL"}}, 19),
               R"({"type":"trade_break","symbol":"AAPL","timestamp":4,"exchange_timestamp":3,"sequence":19,)"
               R"("trade_id":4711})");
+}
+
+TEST(EventJson, AnOrderAndALevelHaveTheirFlagsOnlyIfThereAreSome) {
+    std::array<char, kMaxJsonBytes> buffer;
+    Order order;
+    order.instrument = 1;
+    order.channel = 3;
+    order.action = OrderAction::execute;
+    order.side = Side::bid;
+    order.order_id = 4712;
+    order.price = 189 * kPriceScale + kPriceScale / 4;
+    order.size = 60;
+    order.size_left = 40;
+    order.trade_id = 4711;
+    order.exchange_utc_ns = 3;
+    order.receive_utc_ns = 4;
+    EXPECT_EQ(
+        event_json(buffer, order, JsonSymbol{Symbol{"AAPL"}}, 18),
+        R"({"type":"order","symbol":"AAPL","channel":3,"timestamp":4,"exchange_timestamp":3,"sequence":18,)"
+        R"("action":"execute","side":"bid","order_id":4712,"price":189.2500,"size":60,"size_left":40,"trade_id":4711})");
+    Level level;
+    level.instrument = 1;
+    level.side = Side::ask;
+    level.price = order.price;
+    level.size = 300;
+    level.orders = 2;
+    level.flags = kLast;
+    EXPECT_EQ(event_json(buffer, level, JsonSymbol{Symbol{"AAPL"}}, 19),
+              R"({"type":"level","symbol":"AAPL","channel":0,"timestamp":0,"exchange_timestamp":0,"sequence":19,)"
+              R"("side":"ask","price":189.2500,"size":300,"count":2,"flags":128})");
 }
 
 TEST(EventJson, EveryTradingStateHasAName) {
@@ -44,13 +74,13 @@ TEST(EventJson, AStatusOfTheWholeChannelHasNoSymbol) {
     Status status;
     status.channel = 2;
     status.state = TradingState::start_of_market_hours;
-    EXPECT_EQ(status_json(buffer, status, JsonSymbol{}, 1),
+    EXPECT_EQ(event_json(buffer, status, JsonSymbol{}, 1),
               R"({"type":"status","symbol":null,"channel":2,"timestamp":0,"exchange_timestamp":0,"sequence":1,)"
               R"("state":"start_of_market_hours","reason":""})");
     status.instrument = 0;
     status.state = TradingState::halted;
     status.reason = core::FixedString<4>{"LUDP"};
-    EXPECT_EQ(status_json(buffer, status, JsonSymbol{Symbol{"X"}}, 2),
+    EXPECT_EQ(event_json(buffer, status, JsonSymbol{Symbol{"X"}}, 2),
               R"({"type":"status","symbol":"X","channel":2,"timestamp":0,"exchange_timestamp":0,"sequence":2,)"
               R"("state":"halted","reason":"LUDP"})");
 }
@@ -62,17 +92,48 @@ TEST(EventJson, GapsAndClearsReachEverySubscriber) {
     gap.first = 1001;
     gap.last = 1007;
     gap.receive_utc_ns = 9;
-    EXPECT_EQ(gap_json(buffer, gap, 20),
+    EXPECT_EQ(event_json(buffer, gap, JsonSymbol{}, 20),
               R"({"type":"gap","channel":3,"timestamp":9,"sequence":20,"first":1001,"last":1007,"reason":"sequence"})");
     gap.reason = GapReason::dropped;
     gap.first = gap.last = 0;
-    EXPECT_EQ(gap_json(buffer, gap, 20),
+    EXPECT_EQ(event_json(buffer, gap, JsonSymbol{}, 20),
               R"({"type":"gap","channel":3,"timestamp":9,"sequence":20,"first":0,"last":0,"reason":"dropped"})");
     Clear clear;
     clear.channel = 3;
     clear.reason = ClearReason::end_of_session;
-    EXPECT_EQ(clear_json(buffer, clear, JsonSymbol{}, 21),
+    EXPECT_EQ(event_json(buffer, clear, JsonSymbol{}, 21),
               R"({"type":"clear","symbol":null,"channel":3,"timestamp":0,"sequence":21,"reason":"end_of_session"})");
+}
+
+TEST(EventJson, AnAnnouncementWithoutAPriceHasNull) {
+    std::array<char, kMaxJsonBytes> buffer;
+    Imbalance imbalance;
+    imbalance.instrument = 1;
+    imbalance.side = Side::ask;
+    imbalance.auction = AuctionKind::closing;
+    imbalance.paired_size = 51'200;
+    imbalance.imbalance_size = 700;
+    imbalance.near_price = 189 * kPriceScale;
+    EXPECT_EQ(event_json(buffer, imbalance, JsonSymbol{Symbol{"AAPL"}}, 7),
+              R"({"type":"imbalance","symbol":"AAPL","timestamp":0,"exchange_timestamp":0,"sequence":7,)"
+              R"("auction":"closing","state":"indicative","side":"ask","paired_size":51200,"imbalance_size":700,)"
+              R"("reference_price":null,"near_price":189.0000,"far_price":null})");
+    Band band;
+    band.instrument = 1;
+    band.upper_price = 190 * kPriceScale;
+    band.extension = 1;
+    EXPECT_EQ(event_json(buffer, band, JsonSymbol{Symbol{"AAPL"}}, 8),
+              R"({"type":"band","symbol":"AAPL","timestamp":0,"exchange_timestamp":0,"sequence":8,"band":"collar",)"
+              R"("short_sale":"allowed","extension":1,"lower_price":null,"upper_price":190.0000,)"
+              R"("reference_price":null})");
+    Definition definition;
+    definition.instrument = 1;
+    definition.instrument_class = InstrumentClass::fund;
+    definition.currency = core::FixedString<4>{"USD"};
+    definition.lot = 100;
+    EXPECT_EQ(event_json(buffer, definition, JsonSymbol{Symbol{"AAPL"}}, 9),
+              R"({"type":"instrument","symbol":"AAPL","timestamp":0,"exchange_timestamp":0,"sequence":9,)"
+              R"("class":"fund","decimals":4,"currency":"USD","tick":null,"lot":100})");
 }
 
 }  // namespace

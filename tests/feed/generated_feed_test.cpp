@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
 
@@ -31,7 +33,7 @@ std::vector<std::vector<std::byte>> datagrams(const GeneratedFeed::Options& opti
     return all;
 }
 
-/// Every quote agrees with the market itself, played beside it with the same seed.
+/// Checks that every quote agrees with the market itself, generated with the same seed.
 template <class Decoder>
 void expect_the_market(Decoder& decoder, const InstrumentTable& table, const GeneratedFeed::Options& options,
                        std::string (*name)(const GeneratedMarket&, std::uint32_t)) {
@@ -64,19 +66,19 @@ std::string by_symbol(const GeneratedMarket& market, std::uint32_t instrument) {
 }
 std::string by_number(const GeneratedMarket&, std::uint32_t instrument) { return std::to_string(instrument + 1); }
 
-TEST(GeneratedFeed, Bbo28SaysWhatTheMarketSays) {
+TEST(GeneratedFeed, Bbo28AgreesWithTheMarket) {
     InstrumentTable table{100};
     Bbo28Decoder decoder{table, {}};
     expect_the_market(decoder, table, {.format = WireFormat::bbo28}, by_symbol);
 }
 
-TEST(GeneratedFeed, QuotesSayWhatTheMarketSays) {
+TEST(GeneratedFeed, QuotesAgreeWithTheMarket) {
     InstrumentTable table{100};
     QuotesDecoder decoder{table, {}};
     expect_the_market(decoder, table, {.format = WireFormat::quotes, .steps_per_datagram = 100}, by_symbol);
 }
 
-TEST(GeneratedFeed, MiaxTomSaysWhatTheMarketSays) {
+TEST(GeneratedFeed, MiaxTomAgreesWithTheMarket) {
     InstrumentTable table{100};
     MiaxTomDecoder decoder{table, {}};
     expect_the_market(decoder, table, {.format = WireFormat::miax_tom, .steps_per_datagram = 100}, by_number);
@@ -93,7 +95,7 @@ TEST(GeneratedFeed, TheSameSeedGivesTheSameBytesAndAnotherOneOthers) {
     }
 }
 
-// The same seed must give the same bytes on every machine: the sum of all of them (FNV-1a) stands here.
+// FNV-1a hash of all bytes: the same seed must give the same bytes on every machine.
 TEST(GeneratedFeed, TheBytesOfASeedNeverChange) {
     std::uint64_t hash = 0xCBF2'9CE4'8422'2325;
     for (const auto format : {WireFormat::bbo28, WireFormat::quotes, WireFormat::miax_tom, WireFormat::itch}) {
@@ -101,7 +103,33 @@ TEST(GeneratedFeed, TheBytesOfASeedNeverChange) {
             for (const auto byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100'0000'01B3;
         }
     }
-    EXPECT_EQ(hash, 2'910'009'661'983'297'766U);
+    EXPECT_EQ(hash, 523'346'832'050'946'961U);
+}
+
+TEST(GeneratedFeed, AnItchFeedMayHaveOrdersBehindTheBestPrices) {
+    constexpr std::size_t kOrders = 12;
+    InstrumentTable table{4};
+    ItchDecoder decoder{table, {.order_books = {.books = 4, .orders = 1'000, .level_chunks = 64}}};
+    GeneratedFeed feed{{.format = WireFormat::itch, .market = {.instruments = 4}, .orders = kOrders}};
+    std::array<std::byte, GeneratedFeed::kMaxDatagramBytes> buffer;
+    Recorder seen;
+    for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(decoder.decode(feed.next(buffer, kStart + i), {}, seen).ok());
+    EXPECT_EQ(decoder.live_orders().read(), 2 * 4 * kOrders);
+    EXPECT_EQ(decoder.counters().rejected.read() + decoder.counters().refused.read(), 0U);
+    for (std::uint16_t book = 0; book < 4; ++book) {
+        const auto top = decoder.order_books().top(book);
+        EXPECT_LT(top.bid_price, top.ask_price);
+        for (const bool is_bid : {true, false}) EXPECT_GE(decoder.order_books().levels(book, is_bid), 4U);
+    }
+    EXPECT_EQ(std::ranges::count_if(seen.quotes,
+                                    [](const Quote& quote) {
+                                        return quote.bid_size != 0 && quote.ask_size != 0 &&
+                                               quote.bid_price >= quote.ask_price;
+                                    }),
+              0)
+        << "crossed or locked";
+    EXPECT_THROW(GeneratedFeed({.orders = 0}), std::invalid_argument);
+    EXPECT_THROW(GeneratedFeed({.orders = GeneratedFeed::kMaxOrders + 1}), std::invalid_argument);
 }
 
 TEST(GeneratedFeed, AHeartbeatFollowsTheLastDatagramWithoutAGap) {
@@ -135,7 +163,7 @@ TEST(GeneratedMarket, EachStepChangesSomethingAndNeverCrosses) {
         ASSERT_TRUE(step.bid_changed || step.ask_changed);
         ASSERT_GT(step.bid_price, 0);
         ASSERT_GT(step.ask_price, step.bid_price);
-        ASSERT_LE(step.ask_price - step.bid_price, 900);
+        ASSERT_LE(step.ask_price - step.bid_price, price_from<100>(9));
         ASSERT_GT(step.bid_size, 0U);
         ASSERT_GT(step.ask_size, 0U);
         ASSERT_LT(step.bid_size, 10'000U);
@@ -146,7 +174,7 @@ TEST(GeneratedMarket, EachStepChangesSomethingAndNeverCrosses) {
         }
         ++steps[step.instrument];
     }
-    // Zipf: the first has about ten times as many steps as the tenth.
+    // Zipf: the first instrument has about ten times as many steps as the tenth.
     EXPECT_GT(steps[0], steps[9] * 8);
     EXPECT_LT(steps[0], steps[9] * 12);
 }

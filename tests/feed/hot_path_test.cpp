@@ -10,6 +10,9 @@
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/iex_deep.hpp>
+#include <millpond/feed/iex_deep_plus.hpp>
+#include <millpond/feed/iex_tops.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quote_csv.hpp>
@@ -23,7 +26,7 @@ namespace {
 
 constexpr std::size_t kInstruments = 100;
 
-/// Turns every event into text, as a sink does.
+/// Converts every event to text, like a sink.
 struct Encode {
     const std::vector<JsonSymbol>* json;
     const std::vector<CsvSymbol>* csv;
@@ -37,18 +40,14 @@ struct Encode {
         characters += quote_json(object, quote, (*json)[quote.instrument], events).size();
         characters += quote_csv(line, quote, (*csv)[quote.instrument]).size();
     }
-    void on(const Trade& trade) { count(trade_json(object, trade, (*json)[trade.instrument], events)); }
-    void on(const TradeBreak& broken) { count(trade_break_json(object, broken, (*json)[broken.instrument], events)); }
-    void on(const Status& status) { count(status_json(object, status, (*json)[0], events)); }
-    void on(const Gap& gap) { count(gap_json(object, gap, events)); }
-    void on(const Clear& clear) { count(clear_json(object, clear, (*json)[0], events)); }
-    void count(std::string_view text) {
+    template <class Event>
+    void on(const Event& event) {
         ++events;
-        characters += text.size();
+        characters += event_json(object, event, (*json)[0], events).size();
     }
 };
 
-/// Decoding a generated feed, with a gap, a duplicate and a malformed datagram in it, and encoding its events.
+/// Decodes a generated feed with a gap, a duplicate and a malformed datagram, and encodes its events.
 template <class Decoder, class Options>
 void expect_no_cost(WireFormat format, const Options& options) {
     InstrumentTable instruments{kInstruments};
@@ -80,6 +79,19 @@ TEST(HotPath, QuotesNeedNoHeapNoFaultAndNoSystemCall) {
 }
 TEST(HotPath, MiaxTomNeedsNoHeapNoFaultAndNoSystemCall) {
     expect_no_cost<MiaxTomDecoder>(WireFormat::miax_tom, MiaxTomDecoder::Options{});
+}
+TEST(HotPath, IexTopsNeedsNoHeapNoFaultAndNoSystemCall) {
+    expect_no_cost<IexTopsDecoder>(WireFormat::iex_tops, IexTopsDecoder::Options{});
+}
+TEST(HotPath, IexDeepNeedsNoHeapNoFaultAndNoSystemCall) {
+    IexDeepDecoder::Options options;
+    options.order_books = {.books = kInstruments, .orders = 1, .level_chunks = 512};
+    expect_no_cost<IexDeepDecoder>(WireFormat::iex_deep, options);
+}
+TEST(HotPath, IexDeepPlusNeedsNoHeapNoFaultAndNoSystemCall) {
+    IexDeepPlusDecoder::Options options;
+    options.order_books = {.books = kInstruments, .level_chunks = 512};
+    expect_no_cost<IexDeepPlusDecoder>(WireFormat::iex_deep_plus, options);
 }
 TEST(HotPath, ItchNeedsNoHeapNoFaultAndNoSystemCall) {
     expect_no_cost<ItchDecoder>(WireFormat::itch,

@@ -27,7 +27,15 @@ TEST(InstrumentTable, TheSameSymbolOfTwoVenuesIsTwoInstruments) {
     EXPECT_NE(table.find_or_add(Venue{"XNAS"}, Symbol{"AAPL"}), table.find_or_add(Venue{"ARCX"}, Symbol{"AAPL"}));
 }
 
-TEST(InstrumentTable, WhenFullItStillFindsWhatItHasAndCountsWhatItRefuses) {
+TEST(InstrumentTable, AnInstrumentKeepsTheDecimalsWithWhichItWasAdded) {
+    InstrumentTable table{8};
+    const auto euro = table.find_or_add(Venue{"XCME"}, Symbol{"6E"}, 5);
+    EXPECT_EQ(table.find_or_add(Venue{"XCME"}, Symbol{"6E"}, 7), euro);
+    EXPECT_EQ(table.decimals(euro), 5U);
+    EXPECT_EQ(table.decimals(table.find_or_add(Venue{"XNAS"}, Symbol{"AAPL"})), kDefaultDecimals);
+}
+
+TEST(InstrumentTable, WhenFullItStillFindsItsInstrumentsAndCountsRefusals) {
     constexpr std::size_t kCapacity = 1000;
     InstrumentTable table{kCapacity};
     for (std::size_t i = 0; i < kCapacity; ++i) {

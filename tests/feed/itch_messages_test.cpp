@@ -1,4 +1,4 @@
-// Messages one by one, together and in datagrams make the same events, whatever their bytes are.
+// Messages one at a time, in batches and in datagrams give the same events, whatever their bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -31,7 +31,7 @@ std::vector<std::vector<std::byte>> random_messages(std::mt19937_64& random) {
     for (std::uint64_t i = 1; i <= 6'000; ++i) {
         const auto stock = random() % kStocks.size();
         const auto order = random() % 600;
-        const auto shares = static_cast<std::uint32_t>(random() % 4 * 100);  // now and then 0, which no order has
+        const auto shares = static_cast<std::uint32_t>(random() % 4 * 100);  // sometimes 0, which no valid order has
         const auto price = static_cast<std::uint32_t>(1'000'000 + random() % (i < 3'000 ? 6 : 300) * 100);
         encoder.set_head(static_cast<std::uint16_t>(stock + 1), static_cast<std::int64_t>(i));
         const auto message = [&]() -> ItchEncoder::Message {
@@ -64,7 +64,7 @@ void expect_same(const Recorder& seen, const Recorder& expected) {
     }
 }
 
-TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
+TEST(ItchMessages, TogetherGiveTheSameEventsAsOneByOneWhateverTheirBytes) {
     std::mt19937_64 random{23};
     std::vector<std::unique_ptr<ExactCopy>> copies;
     std::vector<std::span<const std::byte>> messages;
@@ -79,16 +79,16 @@ TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
     Recorder expected;
     Recorder seen;
     std::uint64_t sequence = 0;
-    for (const auto message : messages) one_by_one.decode_message(message, ++sequence, {}, expected);
+    for (const auto message : messages) one_by_one.books().apply(message, ++sequence, {}, expected);
     std::uint64_t first = 1;
     for (std::span<const std::span<const std::byte>> rest{messages}; !rest.empty();) {
-        const auto count = std::min<std::size_t>(rest.size(), random() % 200);  // also none
-        together.decode_messages(rest.first(count), first, {}, seen);
+        const auto count = std::min<std::size_t>(rest.size(), random() % 200);  // may be 0
+        together.books().apply_all(rest.first(count), first, {}, seen);
         rest = rest.subspan(count);
         first += count;
     }
     EXPECT_GT(expected.quotes.size(), 200U);
-    EXPECT_GT(one_by_one.unknown_orders().read(), 100U);
+    EXPECT_GT(one_by_one.books().unknown_orders().read(), 100U);
     expect_same(seen, expected);
     EXPECT_EQ(together.order_books().live_orders(), one_by_one.order_books().live_orders());
 }
@@ -111,16 +111,17 @@ TEST(ItchMessages, InDatagramsMakeTheEventsOfOneByOneAlsoWithManyOrdersAndNumber
     ItchDecoder in_datagrams{other_table, kLarge};
     Recorder expected;
     Recorder seen;
-    one_by_one.begin_complete();
+    one_by_one.books().mark_complete();
     std::uint64_t sequence = 0;
-    for (const auto& message : messages) one_by_one.decode_message(message, ++sequence, {}, expected);
+    for (const auto& message : messages) one_by_one.books().apply(message, ++sequence, {}, expected);
 
     std::vector<std::unique_ptr<ExactCopy>> datagrams;
     std::array<std::byte, 4'096> buffer;
     std::uint64_t repeated = 0;
     for (std::size_t at = 0; at < messages.size();) {
         const auto back = std::min<std::size_t>(at, random() % 8 == 0 ? random() % 5 : 0);
-        const auto end = std::min<std::size_t>(messages.size(), at + 1 + random() % 70);  // more than it looks ahead
+        const auto end =
+            std::min<std::size_t>(messages.size(), at + 1 + random() % 70);  // more than the decoder looks ahead
         MoldUdp64Encoder mold{"S1", at - back + 1};
         mold.begin(buffer);
         for (auto i = at - back; i < end; ++i) ASSERT_TRUE(mold.add(messages[i]));
@@ -129,7 +130,7 @@ TEST(ItchMessages, InDatagramsMakeTheEventsOfOneByOneAlsoWithManyOrdersAndNumber
         at = end;
     }
     for (std::size_t i = 0; i < datagrams.size(); ++i) {
-        // Also of a datagram that is cut off, which is not decoded.
+        // Includes datagrams that are cut off, which are not decoded.
         if (i + 1 < datagrams.size()) {
             const auto next = datagrams[i + 1]->span();
             in_datagrams.prefetch(ExactCopy{next.first(random() % next.size())}.span());

@@ -32,13 +32,14 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Arbiter = LineArbiter<ItchDecoder>;
 
-/// A decoder that only knows numbers: each message is its own number.
+/// A decoder of sequence numbers: the content of a message is its number.
 struct Numbers {
     [[nodiscard]] std::uint64_t next() const { return next_; }
     [[nodiscard]] const moldudp64_layout::Session& session() const { return session_; }
     [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const {
         return std::ranges::any_of(missing, [&](auto number) { return number >= first && number <= last; });
     }
+    [[nodiscard]] bool accepts(const moldudp64_layout::Session&) const { return true; }
     void decode(std::span<const std::byte> bytes, const Arrival&) {
         const auto packet = MoldUdp64Packet::read(bytes, [](auto) {});
         if (next_ == 0) {
@@ -61,7 +62,7 @@ struct Numbers {
         session_ = session;
         ++sessions;
     }
-    void begin_again(std::uint64_t first, const Arrival&) {
+    void restart_at(std::uint64_t first, const Arrival&) {
         next_ = first;
         ++restarts;
     }
@@ -102,7 +103,7 @@ void expect_closed(const Arbiter& arbiter, std::size_t held = 0) {
     EXPECT_EQ(all, sum);
 }
 
-/// A random schedule of both lines: what comes when, and the numbers that came at all.
+/// A random schedule of both lines: the arrivals, and the numbers that arrived at all.
 struct Schedule {
     struct Item {
         std::uint64_t time;
@@ -111,7 +112,7 @@ struct Schedule {
         std::uint64_t first;
         std::uint64_t count;
     };
-    Schedule(std::uint64_t seed, double drop, std::uint64_t most_delay) {
+    Schedule(std::uint64_t seed, double drop, std::uint64_t max_delay) {
         std::mt19937_64 random{seed};
         std::uniform_real_distribution<double> chance;
         std::uint64_t next = 1;
@@ -120,7 +121,7 @@ struct Schedule {
             for (std::size_t line = 0; line < 2; ++line) {
                 for (int copies = chance(random) < 0.05 ? 2 : 1; copies > 0; --copies) {
                     if (time != 100 && chance(random) < drop) continue;
-                    const auto delay = time == 100 ? 0 : random() % (most_delay + 1);
+                    const auto delay = time == 100 ? 0 : random() % (max_delay + 1);
                     items.push_back({time + delay, line, datagram(next, count), next, count});
                     for (std::uint64_t i = 0; i < count; ++i) came.insert(next + i);
                 }
@@ -128,12 +129,12 @@ struct Schedule {
             next += count;
         }
         std::ranges::stable_sort(items, {}, &Item::time);
-        behind = next;
+        end = next;
     }
     void play(Arbiter& arbiter, Numbers& target, std::uint64_t window) const {
         for (const auto& item : items) {
             while (arbiter.holding() && item.time - arbiter.since() > window) arbiter.give_up(target);
-            arbiter.take(item.line, item.bytes, at(item.time), target);
+            arbiter.receive(item.line, item.bytes, at(item.time), target);
         }
         expect_closed(arbiter, arbiter.held());
         while (arbiter.holding()) arbiter.give_up(target);
@@ -141,7 +142,7 @@ struct Schedule {
     }
     std::vector<Item> items;
     std::set<std::uint64_t> came;
-    std::uint64_t behind{0};
+    std::uint64_t end{0};
 };
 
 TEST(LineArbiter, InAWideWindowEveryNumberThatAnyLineBroughtIsUsedOnceAndInOrder) {
@@ -156,7 +157,7 @@ TEST(LineArbiter, InAWideWindowEveryNumberThatAnyLineBroughtIsUsedOnceAndInOrder
     }
 }
 
-TEST(LineArbiter, InANarrowWindowOrderIsKeptAndWhatIsNotUsedWasTooLate) {
+TEST(LineArbiter, InANarrowWindowOrderIsKeptAndUnusedDatagramsWereTooLate) {
     std::uint64_t late = 0;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         const Schedule schedule{seed, 0.2, 30};
@@ -175,18 +176,18 @@ TEST(LineArbiter, InANarrowWindowOrderIsKeptAndWhatIsNotUsedWasTooLate) {
     EXPECT_GT(late, 0U);
 }
 
-TEST(LineArbiter, WhatOneLineLosesTheOtherFillsAndBothAreCounted) {
+TEST(LineArbiter, LossesOfOneLineAreFilledByTheOtherAndBothAreCounted) {
     Arbiter arbiter{{}};
     Numbers target;
-    arbiter.take(0, datagram(1, 2), at(1), target);
-    arbiter.take(1, datagram(1, 2), at(2), target);
-    arbiter.take(0, datagram(5, 1), at(3), target);  // 3 and 4 are missing on line 0
+    arbiter.receive(0, datagram(1, 2), at(1), target);
+    arbiter.receive(1, datagram(1, 2), at(2), target);
+    arbiter.receive(0, datagram(5, 1), at(3), target);  // 3 and 4 are missing on line 0
     ASSERT_TRUE(arbiter.holding());
     EXPECT_EQ(arbiter.since(), 3U);
-    EXPECT_EQ(arbiter.hole(target).first, 3U);
-    EXPECT_EQ(arbiter.hole(target).last, 4U);
+    EXPECT_EQ(arbiter.gap(target).first, 3U);
+    EXPECT_EQ(arbiter.gap(target).last, 4U);
     EXPECT_EQ(target.applied.size(), 2U);
-    arbiter.take(1, datagram(3, 2), at(4), target);
+    arbiter.receive(1, datagram(3, 2), at(4), target);
     EXPECT_FALSE(arbiter.holding());
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
     EXPECT_EQ(arbiter.counters(0).used.read(), 2U);
@@ -198,16 +199,16 @@ TEST(LineArbiter, WhatOneLineLosesTheOtherFillsAndBothAreCounted) {
     EXPECT_TRUE(target.missing.empty());
 }
 
-TEST(LineArbiter, AHeartbeatAheadIsAHoleTooAndOneBehindIsNothing) {
+TEST(LineArbiter, AHeartbeatAheadIsAGapTooAndOneBehindIsIgnored) {
     Arbiter arbiter{{}};
     Numbers target;
-    arbiter.take(0, datagram(1, 1), at(1), target);
-    arbiter.take(0, datagram(3, 0), at(2), target);  // number 2 was lost, the feed is silent since
+    arbiter.receive(0, datagram(1, 1), at(1), target);
+    arbiter.receive(0, datagram(3, 0), at(2), target);  // number 2 was lost, and the feed is silent
     ASSERT_TRUE(arbiter.holding());
     EXPECT_TRUE(target.missing.empty());
-    arbiter.take(1, datagram(2, 1), at(3), target);
+    arbiter.receive(1, datagram(2, 1), at(3), target);
     EXPECT_FALSE(arbiter.holding());
-    arbiter.take(1, datagram(2, 0), at(4), target);
+    arbiter.receive(1, datagram(2, 0), at(4), target);
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2}));
     EXPECT_TRUE(target.missing.empty());
     expect_closed(arbiter);
@@ -216,35 +217,35 @@ TEST(LineArbiter, AHeartbeatAheadIsAHoleTooAndOneBehindIsNothing) {
 TEST(LineArbiter, AStrayHeartbeatFarAheadHoldsNothingUp) {
     Arbiter arbiter{{}};
     Numbers target;
-    arbiter.take(0, datagram(1, 1), at(1), target);
-    arbiter.take(0, datagram(1'000'000, 0), at(2), target);
-    for (std::uint64_t number = 2; number < 10; ++number) arbiter.take(0, datagram(number, 1), at(number), target);
+    arbiter.receive(0, datagram(1, 1), at(1), target);
+    arbiter.receive(0, datagram(1'000'000, 0), at(2), target);
+    for (std::uint64_t number = 2; number < 10; ++number) arbiter.receive(0, datagram(number, 1), at(number), target);
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_TRUE(target.missing.empty());
     EXPECT_EQ(arbiter.sequence(0).missing.read(), 0U);
     expect_closed(arbiter);
-    arbiter.take(0, datagram(1'000'000, 0), at(11), target);
-    arbiter.take(0, datagram(1'000'000, 0), at(12), target);
-    EXPECT_EQ(arbiter.hole(target).last, 999'999U);
+    arbiter.receive(0, datagram(1'000'000, 0), at(11), target);
+    arbiter.receive(0, datagram(1'000'000, 0), at(12), target);
+    EXPECT_EQ(arbiter.gap(target).last, 999'999U);
 }
 
 TEST(LineArbiter, AFullWindowGivesTheFirstHoleUp) {
     Arbiter arbiter{{.held = 2}};
     Numbers target;
-    for (const std::uint64_t first : {1U, 3U, 5U, 7U}) arbiter.take(0, datagram(first, 1), at(first), target);
+    for (const std::uint64_t first : {1U, 3U, 5U, 7U}) arbiter.receive(0, datagram(first, 1), at(first), target);
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 3}));
     EXPECT_EQ(arbiter.given_up().read(), 1U);
-    arbiter.take(1, datagram(2, 1), at(9), target);
+    arbiter.receive(1, datagram(2, 1), at(9), target);
     EXPECT_EQ(arbiter.counters(1).late.read(), 1U);
     EXPECT_THROW(Arbiter({.held = 0}), std::invalid_argument);
 }
 
 TEST(LineArbiter, ADatagramTooLongToWaitGivesTheHolesBeforeItUp) {
-    Arbiter arbiter{{.held = 8, .most_bytes = 64}};
+    Arbiter arbiter{{.held = 8, .max_bytes = 64}};
     Numbers target;
-    arbiter.take(0, datagram(1, 1), at(1), target);
-    arbiter.take(0, datagram(3, 1), at(2), target);
-    arbiter.take(0, datagram(5, 20), at(3), target);
+    arbiter.receive(0, datagram(1, 1), at(1), target);
+    arbiter.receive(0, datagram(3, 1), at(2), target);
+    arbiter.receive(0, datagram(5, 20), at(3), target);
     EXPECT_FALSE(arbiter.holding());
     EXPECT_EQ(target.next(), 25U);
     EXPECT_EQ(target.missing, (std::set<std::uint64_t>{2, 4}));
@@ -254,34 +255,34 @@ TEST(LineArbiter, ADatagramTooLongToWaitGivesTheHolesBeforeItUp) {
 TEST(LineArbiter, ANewSessionIsFollowedAndTheSlowerLinesRestOfTheOldOneIsOld) {
     Arbiter arbiter{{}};
     Numbers target;
-    arbiter.take(0, datagram(1, 3), at(1), target);
-    arbiter.take(1, datagram(1, 2), at(1), target);
-    // Line 0 begins the next session with its second datagram: the first comes by line 1, once that is there too.
-    arbiter.take(0, datagram(2, 1, "S2"), at(2), target);
+    arbiter.receive(0, datagram(1, 3), at(1), target);
+    arbiter.receive(1, datagram(1, 2), at(1), target);
+    // Line 0 starts the next session with its second datagram: the first arrives on line 1, once that has changed too.
+    arbiter.receive(0, datagram(2, 1, "S2"), at(2), target);
     EXPECT_EQ(target.sessions, 1);
-    arbiter.take(0, datagram(3, 1, "S2"), at(2), target);
+    arbiter.receive(0, datagram(3, 1, "S2"), at(2), target);
     EXPECT_EQ(target.sessions, 2);
     ASSERT_TRUE(arbiter.holding());
-    for (int i = 0; i < 100; ++i) arbiter.take(1, datagram(3, 1), at(3), target);
+    for (int i = 0; i < 100; ++i) arbiter.receive(1, datagram(3, 1), at(3), target);
     EXPECT_EQ(target.sessions, 2);
-    arbiter.take(1, datagram(1, 1, "S2"), at(4), target);
+    arbiter.receive(1, datagram(1, 1, "S2"), at(4), target);
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 1, 2, 3}));
     EXPECT_TRUE(target.missing.empty());
     EXPECT_EQ(arbiter.counters(1).duplicates.read(), 101U);
     expect_closed(arbiter);
 }
 
-TEST(LineArbiter, WhatCameBeforeTheFirstDatagramIsAHoleWhereThatIsAskedFor) {
+TEST(LineArbiter, NumbersBeforeTheFirstDatagramAreAGapIfRequested) {
     Arbiter arbiter{{.from_first = true}};
     Numbers target;
-    arbiter.take(0, datagram(4, 1), at(1), target);
+    arbiter.receive(0, datagram(4, 1), at(1), target);
     ASSERT_TRUE(arbiter.holding());
-    EXPECT_EQ(arbiter.hole(target).first, 1U);
-    EXPECT_EQ(arbiter.hole(target).last, 3U);
-    arbiter.take(Arbiter::kAnswers, datagram(1, 3), at(2), target);
+    EXPECT_EQ(arbiter.gap(target).first, 1U);
+    EXPECT_EQ(arbiter.gap(target).last, 3U);
+    arbiter.receive(Arbiter::kAnswers, datagram(1, 3), at(2), target);
     EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 4}));
     EXPECT_EQ(arbiter.counters(Arbiter::kAnswers).filled.read(), 1U);
-    arbiter.take(Arbiter::kAnswers, datagram(1, 3, "S0"), at(3), target);
+    arbiter.receive(Arbiter::kAnswers, datagram(1, 3, "S0"), at(3), target);
     EXPECT_EQ(target.sessions, 1);
     expect_closed(arbiter);
 }
@@ -290,17 +291,17 @@ TEST(LineArbiter, ASenderThatBeginsAgainIsBelievedOneLineThatGoesBackIsNot) {
     Arbiter arbiter{{}};
     Numbers target;
     for (std::uint64_t n = 1; n <= 200; ++n) {
-        arbiter.take(0, datagram(n, 1), at(n), target);
-        arbiter.take(1, datagram(n, 1), at(n), target);
+        arbiter.receive(0, datagram(n, 1), at(n), target);
+        arbiter.receive(1, datagram(n, 1), at(n), target);
     }
-    // Line 1 plays the beginning again while line 0 goes on.
+    // Line 1 repeats the beginning while line 0 continues.
     for (std::uint64_t n = 1; n <= 100; ++n) {
-        arbiter.take(0, datagram(200 + n, 1), at(n), target);
-        arbiter.take(1, datagram(n, 1), at(n), target);
+        arbiter.receive(0, datagram(200 + n, 1), at(n), target);
+        arbiter.receive(1, datagram(n, 1), at(n), target);
     }
     EXPECT_EQ(target.restarts, 0);
     EXPECT_EQ(target.next(), 301U);
-    for (std::uint64_t n = 1; n <= 100; ++n) arbiter.take(0, datagram(n, 1), at(n), target);
+    for (std::uint64_t n = 1; n <= 100; ++n) arbiter.receive(0, datagram(n, 1), at(n), target);
     EXPECT_EQ(target.restarts, 1);
     EXPECT_EQ(target.next(), 101U);
     expect_closed(arbiter);
@@ -309,29 +310,29 @@ TEST(LineArbiter, ASenderThatBeginsAgainIsBelievedOneLineThatGoesBackIsNot) {
 TEST(LineArbiter, AGapFilledWhileTheSenderBeginsAgainDoesNotHideThat) {
     Arbiter arbiter{{}};
     Numbers target;
-    arbiter.take(0, datagram(1, 100), at(1), target);
-    arbiter.take(0, datagram(102, 1), at(2), target);
-    for (std::uint64_t n = 1; n <= 20; ++n) arbiter.take(0, datagram(n, 1), at(3), target);
-    arbiter.take(Arbiter::kAnswers, datagram(101, 1), at(4), target);
+    arbiter.receive(0, datagram(1, 100), at(1), target);
+    arbiter.receive(0, datagram(102, 1), at(2), target);
+    for (std::uint64_t n = 1; n <= 20; ++n) arbiter.receive(0, datagram(n, 1), at(3), target);
+    arbiter.receive(Arbiter::kAnswers, datagram(101, 1), at(4), target);
     ASSERT_EQ(target.next(), 103U);
-    for (std::uint64_t n = 21; n <= 100; ++n) arbiter.take(0, datagram(n, 1), at(5), target);
+    for (std::uint64_t n = 21; n <= 100; ++n) arbiter.receive(0, datagram(n, 1), at(5), target);
     EXPECT_EQ(target.restarts, 1);
     EXPECT_EQ(target.next(), 101U);
     expect_closed(arbiter);
 }
 
-TEST(LineArbiter, ALineThatWentBackIsIgnoredAlsoWhenItOvertakesTheOther) {
+TEST(LineArbiter, ALineThatWentBackIsIgnoredEvenWhenItOvertakesTheOther) {
     Arbiter arbiter{{}};
     Numbers target;
-    for (std::size_t line = 0; line < 2; ++line) arbiter.take(line, datagram(1, 100), at(1), target);
+    for (std::size_t line = 0; line < 2; ++line) arbiter.receive(line, datagram(1, 100), at(1), target);
     for (std::uint64_t n = 1; n <= 200; ++n) {
-        if (n % 4 == 0) arbiter.take(0, datagram(100 + n / 4, 1), at(2), target);
-        arbiter.take(1, datagram(n, 1), at(2), target);
+        if (n % 4 == 0) arbiter.receive(0, datagram(100 + n / 4, 1), at(2), target);
+        arbiter.receive(1, datagram(n, 1), at(2), target);
     }
     EXPECT_EQ(target.restarts, 0);
     EXPECT_EQ(target.next(), 151U);
-    // Only line 1 is left.
-    for (std::uint64_t n = 201; n <= 240; ++n) arbiter.take(1, datagram(n, 1), at(3), target);
+    // Only line 1 still delivers.
+    for (std::uint64_t n = 201; n <= 240; ++n) arbiter.receive(1, datagram(n, 1), at(3), target);
     EXPECT_EQ(target.restarts, 1);
     EXPECT_EQ(target.next(), 241U);
     expect_closed(arbiter);
@@ -340,15 +341,15 @@ TEST(LineArbiter, ALineThatWentBackIsIgnoredAlsoWhenItOvertakesTheOther) {
 TEST(LineArbiter, LinesThatBothBeginAgainGoOnAsOneFeed) {
     Arbiter arbiter{{}};
     Numbers target;
-    for (std::size_t line = 0; line < 2; ++line) arbiter.take(line, datagram(1, 100), at(1), target);
+    for (std::size_t line = 0; line < 2; ++line) arbiter.receive(line, datagram(1, 100), at(1), target);
     for (std::uint64_t n = 1; n <= 90; ++n) {
-        arbiter.take(0, datagram(n, 1), at(2), target);
-        if (n > 20) arbiter.take(1, datagram(n - 20, 1), at(2), target);
+        arbiter.receive(0, datagram(n, 1), at(2), target);
+        if (n > 20) arbiter.receive(1, datagram(n - 20, 1), at(2), target);
     }
     EXPECT_EQ(target.restarts, 1);
-    // Each still fills what the other loses.
-    arbiter.take(0, datagram(92, 1), at(3), target);
-    for (std::uint64_t n = 71; n <= 92; ++n) arbiter.take(1, datagram(n, 1), at(3), target);
+    // Each line still fills the gaps of the other.
+    arbiter.receive(0, datagram(92, 1), at(3), target);
+    for (std::uint64_t n = 71; n <= 92; ++n) arbiter.receive(1, datagram(n, 1), at(3), target);
     EXPECT_EQ(target.next(), 93U);
     EXPECT_TRUE(target.missing.empty());
     expect_closed(arbiter);
@@ -389,12 +390,12 @@ TYPED_TEST(ArbitratedFormat, TwoLossyLinesGiveTheEventsOfOneThatLosesNothing) {
         const auto bytes = this->feed.next(buffer, 1'700'000'000'000'000'000 + i * 1'000'000LL);
         static_cast<void>(whole.decode(bytes, {}, expected));
         const auto fate = random() % 10;
-        if (fate != 0 || i < 2) arbiter.take(0, bytes, at(1), target);
-        if (!late.empty()) arbiter.take(1, late, at(1), target);
+        if (fate != 0 || i < 2) arbiter.receive(0, bytes, at(1), target);
+        if (!late.empty()) arbiter.receive(1, late, at(1), target);
         late.clear();
         if (fate != 1) late.assign(bytes.begin(), bytes.end());
     }
-    if (!late.empty()) arbiter.take(1, late, at(1), target);
+    if (!late.empty()) arbiter.receive(1, late, at(1), target);
     EXPECT_FALSE(arbiter.holding());
     EXPECT_EQ(errors, 0U);
     EXPECT_EQ(got.order, expected.order);
@@ -425,7 +426,7 @@ TYPED_TEST(ArbitratedFormat, RubbishIsTheDecodersToJudgeAndHoldsNothingUp) {
             if (random() % 3 == 0) bytes.resize(random() % bytes.size());
             if (random() % 3 == 0 && !bytes.empty()) bytes[random() % bytes.size()] ^= static_cast<std::byte>(random());
             const ExactCopy copy{bytes};
-            arbiter.take(line, copy.span(), at(static_cast<std::uint64_t>(i)), target);
+            arbiter.receive(line, copy.span(), at(static_cast<std::uint64_t>(i)), target);
         }
         if (arbiter.holding() && random() % 4 == 0) arbiter.give_up(target);
     }
@@ -451,7 +452,7 @@ TYPED_TEST(ArbitratedFormat, TwoLinesNeedNoHeapNoFaultAndNoSystemCall) {
     } ignore;
     DecoderTarget target{decoder, ignore, [](std::span<const std::byte>, const DecodeResult&) {}};
     LineArbiter<TypeParam> arbiter{{}};
-    // Made before: the generator's own memory is not what is looked at.
+    // Made before, so that the generator's own allocations are not counted.
     constexpr std::size_t kACall = 10'000;
     constexpr std::size_t kCalls = 3;
     std::array<std::byte, GeneratedFeed::kMaxDatagramBytes> buffer;
@@ -466,8 +467,8 @@ TYPED_TEST(ArbitratedFormat, TwoLinesNeedNoHeapNoFaultAndNoSystemCall) {
         const auto before = decoder.counters().quotes.read();
         for (std::size_t i = 0; i < kACall; ++i) {
             const std::span<const std::byte> bytes = datagrams[next++];
-            if (i % 100 != 50) arbiter.take(0, bytes, at(1), target);
-            if (i % 100 < 50) arbiter.take(1, bytes, at(1), target);
+            if (i % 100 != 50) arbiter.receive(0, bytes, at(1), target);
+            if (i % 100 < 50) arbiter.receive(1, bytes, at(1), target);
             if (i % 1'000 == 999 && arbiter.holding()) arbiter.give_up(target);
         }
         return decoder.counters().quotes.read() > before;

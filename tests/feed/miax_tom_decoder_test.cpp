@@ -22,7 +22,7 @@ constexpr std::uint32_t kSeconds = 1'476'819'540;
 
 class MiaxTom : public testing::Test {
 protected:
-    /// One datagram of whatever `write` puts into the encoder.
+    /// A datagram with the messages that `write` adds to the encoder.
     template <class Write>
     std::vector<std::byte> datagram(Write write) {
         std::array<std::byte, 1472> buffer;
@@ -39,11 +39,11 @@ protected:
     DecodeResult feed_written(Write write) {
         return feed(datagram(write));
     }
-    void bid(std::uint32_t product, Price price, std::uint32_t size = 10) {
-        feed_written([&](auto& to) { ASSERT_TRUE(to.bid(product, 7, price, size)); });
+    void bid(std::uint32_t product, std::int32_t price, std::uint32_t size = 10) {
+        feed_written([&](auto& to) { ASSERT_TRUE(to.bid(product, 7, price_from<10'000>(price), size)); });
     }
-    void offer(std::uint32_t product, Price price, std::uint32_t size = 10) {
-        feed_written([&](auto& to) { ASSERT_TRUE(to.offer(product, 7, price, size)); });
+    void offer(std::uint32_t product, std::int32_t price, std::uint32_t size = 10) {
+        feed_written([&](auto& to) { ASSERT_TRUE(to.offer(product, 7, price_from<10'000>(price), size)); });
     }
     [[nodiscard]] bool last_is_incomplete() const { return (seen_.quotes.back().flags & kIncomplete) != 0; }
 
@@ -53,7 +53,7 @@ protected:
     Recorder seen_;
 };
 
-// Source: three packets of Miax.Tom.Mach.v1.9.Example.pcap (Open Markets Initiative), their fields by the ToM
+// Source: three packets of Miax.Tom.Mach.v1.9.Example.pcap (Open Markets Initiative), decoded manually with the ToM
 // specification 1.9: the system time 1476819540, a bid of 5.00 for 144 contracts, a trade of 8 contracts at 0.15.
 TEST_F(MiaxTom, GoldenBytesOfTheCapture) {
     EXPECT_TRUE(feed(from_hex("bcc5730100000000 1100 03 01 31547a0658"
@@ -61,7 +61,7 @@ TEST_F(MiaxTom, GoldenBytesOfTheCapture) {
                     .ok());
     ASSERT_EQ(seen_.quotes.size(), 1U);
     EXPECT_EQ(table_.symbol(seen_.quotes[0].instrument).view(), "67111556");
-    EXPECT_EQ(seen_.quotes[0].bid_price, 50'000);
+    EXPECT_EQ(seen_.quotes[0].bid_price, price_from<10'000>(50'000));
     EXPECT_EQ(seen_.quotes[0].bid_size, 144U);
     EXPECT_EQ(seen_.quotes[0].exchange_utc_ns, 1'476'819'540'000'068'463);
     EXPECT_EQ(seen_.quotes[0].feed_sequence, 24'364'477U);
@@ -75,7 +75,7 @@ TEST_F(MiaxTom, GoldenBytesOfTheCapture) {
     EXPECT_EQ(table_.symbol(trade.instrument).view(), "67111017");
     EXPECT_EQ(table_.venue(trade.instrument).view(), "XMIO");
     EXPECT_EQ(trade.trade_id, 71305947U);
-    EXPECT_EQ(trade.price, 1500);
+    EXPECT_EQ(trade.price, price_from<10'000>(1500));
     EXPECT_EQ(trade.size, 8U);
     EXPECT_EQ(trade.exchange_utc_ns, kSeconds * 1'000'000'000LL + 892'471'772);
 }
@@ -112,9 +112,9 @@ TEST_F(MiaxTom, OneSidedMessagesBecomeTwoSidedQuotes) {
     const auto& quote = seen_.quotes.at(1);
     EXPECT_FALSE(last_is_incomplete());
     EXPECT_EQ(table_.symbol(quote.instrument).view(), "42");
-    EXPECT_EQ(quote.bid_price, 79'000);
+    EXPECT_EQ(quote.bid_price, price_from<10'000>(79'000));
     EXPECT_EQ(quote.bid_size, 32U);
-    EXPECT_EQ(quote.ask_price, 84'000);
+    EXPECT_EQ(quote.ask_price, price_from<10'000>(84'000));
     EXPECT_EQ(quote.ask_size, 406U);
     EXPECT_EQ(quote.exchange_utc_ns, kSeconds * 1'000'000'000LL + 7);
     EXPECT_EQ(quote.feed_sequence, 102U);
@@ -144,19 +144,19 @@ TEST_F(MiaxTom, TheConditionsOfBothSidesMakeTheQuoteHaltedOrNotFirm) {
 
 TEST_F(MiaxTom, WideAndTwoSidedFormsCarryWhatTheNarrowOnesCannot) {
     bid(1, 6'553'600, 10);  // 655.36 does not fit 16 bits of cents
-    EXPECT_EQ(seen_.quotes.back().bid_price, 6'553'600);
+    EXPECT_EQ(seen_.quotes.back().bid_price, price_from<10'000>(6'553'600));
     offer(1, 7'000'001, 100'000);
-    EXPECT_EQ(seen_.quotes.back().ask_price, 7'000'001);
+    EXPECT_EQ(seen_.quotes.back().ask_price, price_from<10'000>(7'000'001));
     EXPECT_EQ(seen_.quotes.back().ask_size, 100'000U);
-    for (const Price price : {Price{12'300}, Price{12'345}}) {
+    for (const auto price : {price_from<10'000>(12'300), price_from<10'000>(12'345)}) {
         Quote both;
         both.bid_price = price;
-        both.ask_price = price + 100;
+        both.ask_price = price + price_from<100>(1);
         both.bid_size = 5;
         both.ask_size = 6;
         feed_written([&](auto& to) { ASSERT_TRUE(to.quote(2, 9, both)); });
         EXPECT_EQ(seen_.quotes.back().bid_price, price);
-        EXPECT_EQ(seen_.quotes.back().ask_price, price + 100);
+        EXPECT_EQ(seen_.quotes.back().ask_price, price + price_from<100>(1));
         EXPECT_EQ(seen_.quotes.back().bid_size, 5U);
         EXPECT_EQ(seen_.quotes.back().ask_size, 6U);
         EXPECT_FALSE(last_is_incomplete());
@@ -173,12 +173,12 @@ TEST_F(MiaxTom, AfterAGapAQuoteIsIncompleteUntilBothItsSidesHaveComeAgain) {
     EXPECT_EQ(seen_.gaps[0].first, 102U);
     EXPECT_EQ(seen_.gaps[0].last, 102U);
     EXPECT_TRUE(last_is_incomplete());
-    EXPECT_EQ(seen_.quotes.back().ask_price, 20'000);  // the old one, for what it is worth
+    EXPECT_EQ(seen_.quotes.back().ask_price, price_from<10'000>(20'000));  // the old price, which may be wrong
     offer(1, 21'000);
     EXPECT_FALSE(last_is_incomplete());
 }
 
-TEST_F(MiaxTom, AHeartbeatShowsWhatWasLostBehindTheLastMessage) {
+TEST_F(MiaxTom, AHeartbeatShowsLossesAfterTheLastMessage) {
     bid(1, 10'000);
     feed_written([](auto& to) { ASSERT_TRUE(to.heartbeat()); });
     EXPECT_TRUE(seen_.gaps.empty());
@@ -197,7 +197,7 @@ TEST_F(MiaxTom, ANewSessionEmptiesAllSides) {
     bid(1, 12'000);
     bid(1, 11'000);
     ASSERT_EQ(seen_.clears.size(), 1U);
-    EXPECT_EQ(seen_.quotes.back().bid_price, 11'000);
+    EXPECT_EQ(seen_.quotes.back().bid_price, price_from<10'000>(11'000));
     EXPECT_EQ(seen_.quotes.back().ask_size, 0U);
     EXPECT_TRUE(last_is_incomplete());
     EXPECT_TRUE(seen_.gaps.empty());
@@ -206,7 +206,7 @@ TEST_F(MiaxTom, ANewSessionEmptiesAllSides) {
 TEST_F(MiaxTom, ASystemTimeOfTheDayCountsFromTheGivenMidnight) {
     feed_written([](auto& to) { ASSERT_TRUE(to.system_time(34'200)); });
     bid(1, 10'000);
-    EXPECT_EQ(seen_.quotes.back().exchange_utc_ns, 0);  // no midnight, no time
+    EXPECT_EQ(seen_.quotes.back().exchange_utc_ns, 0);  // without midnight there is no time
     constexpr std::int64_t kMidnight = 1'476'763'200'000'000'000;
     decoder_.set_midnight(kMidnight);
     feed_written([](auto& to) { ASSERT_TRUE(to.system_time(34'200)); });
@@ -226,9 +226,9 @@ TEST_F(MiaxTom, ExchangeTimesAreUnknownBetweenAGapAndTheNextSystemTime) {
 
 TEST_F(MiaxTom, UnknownTypesAreSkippedByLengthAndWrongLengthsRejected) {
     auto bytes = datagram([](auto& to) {
-        (void)to.bid(1, 7, 10'000, 1);
-        (void)to.bid(2, 7, 10'000, 1);
-        (void)to.bid(3, 7, 10'000, 1);
+        (void)to.bid(1, 7, price_from<10'000>(10'000), 1);
+        (void)to.bid(2, 7, price_from<10'000>(10'000), 1);
+        (void)to.bid(3, 7, price_from<10'000>(10'000), 1);
     });
     bytes[12] = std::byte{'?'};
     bytes[28 + 12] = std::byte{'T'};
@@ -269,11 +269,11 @@ TEST_F(MiaxTom, AMessageThatCannotBeReadIsAGapUntilBothSidesOfAQuoteHaveComeAgai
     }
 }
 
-TEST_F(MiaxTom, OfLostMessagesInARowTheFirstAloneIsAGap) {
+TEST_F(MiaxTom, ConsecutiveLostMessagesAreOneGap) {
     bid(1, 10'000);
     offer(1, 10'100);
     auto bytes = datagram([](auto& to) {
-        for (int i = 0; i < 5; ++i) ASSERT_TRUE(to.bid(1, 7, 10'000, 1));
+        for (int i = 0; i < 5; ++i) ASSERT_TRUE(to.bid(1, 7, price_from<10'000>(10'000), 1));
     });
     for (std::size_t i = 0; i < 5; ++i) bytes[28 * i + 12] = std::byte{'?'};
     feed(bytes);
@@ -287,8 +287,8 @@ TEST_F(MiaxTom, ADatagramThatIsNotWholeNeverBeginsASession) {
     bid(1, 10'000);
     encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};
     const auto bytes = datagram([](auto& to) {
-        (void)to.bid(1, 7, 20'000, 1);
-        (void)to.bid(2, 7, 20'000, 1);
+        (void)to.bid(1, 7, price_from<10'000>(20'000), 1);
+        (void)to.bid(2, 7, price_from<10'000>(20'000), 1);
     });
     EXPECT_FALSE(feed(std::span{bytes}.first(bytes.size() - 1)).ok());
     EXPECT_TRUE(seen_.clears.empty());
@@ -301,11 +301,11 @@ TEST_F(MiaxTom, ADatagramThatIsNotWholeNeverBeginsASession) {
     EXPECT_EQ(seen_.quotes.size(), 4U);
 }
 
-TEST_F(MiaxTom, ATruncatedDatagramGivesWhatIsWholeAndTheRestIsMissing) {
+TEST_F(MiaxTom, ATruncatedDatagramGivesItsCompleteMessagesAndTheRestIsMissing) {
     bid(3, 10'000);
     const auto bytes = datagram([](auto& to) {
-        (void)to.bid(1, 7, 10'000, 1);
-        (void)to.bid(2, 7, 10'000, 1);
+        (void)to.bid(1, 7, price_from<10'000>(10'000), 1);
+        (void)to.bid(2, 7, price_from<10'000>(10'000), 1);
     });
     const auto result = feed(std::span{bytes}.first(50));
     ASSERT_FALSE(result.ok());
@@ -323,7 +323,7 @@ TEST_F(MiaxTom, AFullTableRefusesNewProductsAndServesTheOthers) {
     InstrumentTable table{1};
     MiaxTomDecoder decoder{table, {}};
     const auto bytes = datagram([](auto& to) {
-        for (const std::uint32_t product : {1U, 2U, 1U}) (void)to.bid(product, 7, 10'000, 1);
+        for (const std::uint32_t product : {1U, 2U, 1U}) (void)to.bid(product, 7, price_from<10'000>(10'000), 1);
     });
     decoder.decode(bytes, {}, seen_);
     EXPECT_EQ(seen_.quotes.size(), 2U);
@@ -334,15 +334,16 @@ TEST_F(MiaxTom, AFullTableRefusesNewProductsAndServesTheOthers) {
 TEST_F(MiaxTom, AProductIsCalledByItsNameWhereThereIsOne) {
     InstrumentTable table{4};
     MiaxTomDecoder decoder{table, {.venue = Venue{"MIAX"}, .names = ProductNames::parse("1,AAPL 161118C00110000")}};
-    decoder.decode(datagram([](auto& to) { (void)to.bid(1, 7, 10'000, 1); }), {}, seen_);
+    decoder.decode(datagram([](auto& to) { (void)to.bid(1, 7, price_from<10'000>(10'000), 1); }), {}, seen_);
     EXPECT_EQ(table.symbol(0).view(), "AAPL 161118C00110000");
     EXPECT_EQ(table.venue(0).view(), "MIAX");
 }
 
-TEST_F(MiaxTom, ManyMessagesInDuplicatedDatagramsAreNoRestart) {
+TEST_F(MiaxTom, ManyMessagesInDuplicatedDatagramsAreNotARestart) {
     for (int i = 0; i < 5; ++i) {
         const auto bytes = datagram([](auto& to) {
-            for (std::uint32_t product = 1; product <= 40; ++product) (void)to.bid(product, 7, 10'000, 1);
+            for (std::uint32_t product = 1; product <= 40; ++product)
+                (void)to.bid(product, 7, price_from<10'000>(10'000), 1);
         });
         feed(bytes);
         feed(bytes);
@@ -357,13 +358,14 @@ TEST_F(MiaxTom, ALoopedReplayIsHeardAgain) {
     std::vector<std::vector<std::byte>> loop;
     for (int i = 0; i < 100; ++i) {
         loop.push_back(datagram([](auto& to) {
-            for (std::uint32_t product = 1; product <= 30; ++product) (void)to.bid(product, 7, 10'000, 1);
+            for (std::uint32_t product = 1; product <= 30; ++product)
+                (void)to.bid(product, 7, price_from<10'000>(10'000), 1);
         }));
     }
     for (const auto& bytes : loop) feed(bytes);
     EXPECT_EQ(seen_.quotes.size(), 3'000U);
     for (const auto& bytes : loop) feed(bytes);
-    EXPECT_EQ(seen_.quotes.size(), 6'000U - MiaxTomDecoder::kBelieveAfter);
+    EXPECT_EQ(seen_.quotes.size(), 6'000U - MiaxTomDecoder::kRestartAfter);
     EXPECT_EQ(seen_.clears.size(), 1U);
 }
 
@@ -401,7 +403,7 @@ TEST_F(RealMiaxTom, EveryMessageOfTheCaptureIsDecodedAndAccountedFor) {
     std::set<InstrumentId> products;
     for (const auto& quote : seen_.quotes) products.insert(quote.instrument);
     EXPECT_EQ(products.size(), 4'773U);
-    // Every exchange time lies within a second of the capture's own.
+    // Every exchange time is within a second of the capture's own.
     for (const auto& quote : seen_.quotes) {
         ASSERT_LT(std::abs(quote.exchange_utc_ns - quote.receive_utc_ns), 1'000'000'000);
     }
@@ -428,7 +430,7 @@ TEST_F(RealMiaxTom, TheSidesAgreeWithAPlainReadingOfTheBytes) {
             const int side = type == 'B' ? 0 : 1;
             bids += type == 'B' ? 1 : 0;
             auto& sides = products[core::load_le<std::uint32_t>(packet + 17)];
-            sides.price[side] = Price{core::load_le<std::uint16_t>(packet + 21)} * 100;
+            sides.price[side] = price_from<100>(core::load_le<std::uint16_t>(packet + 21));
             sides.size[side] = core::load_le<std::uint16_t>(packet + 23);
             sides.seen[side] = true;
             const auto& quote = seen_.quotes.at(next++);
@@ -444,8 +446,8 @@ TEST_F(RealMiaxTom, TheSidesAgreeWithAPlainReadingOfTheBytes) {
     EXPECT_EQ(bids, 25'905U);
 }
 
-// Planted in a copy of the capture: every 500th datagram dropped, every 700th sent twice, every 900th swapped with the
-// one behind it. What must be counted follows from the numbers of messages in those datagrams.
+// Errors added to a copy of the capture: every 500th datagram dropped, every 700th duplicated, every 900th swapped with
+// the next one. The expected counts follow from the message numbers of those datagrams.
 TEST_F(RealMiaxTom, PlantedFaultsAreCountedExactly) {
     const auto data_messages = [&](const CapturedDatagram& datagram) {
         std::uint64_t count = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Name = core::FixedString<32>;
 
-// Reads `text` behind eight bytes of something else, at the very end of what may be read.
+// Reads `text` after eight other bytes, at the end of the readable memory.
 bool read(const std::string& text, Name& name) {
     const auto padded = "########" + text;
     const ExactCopy exact{std::as_bytes(std::span{padded})};
@@ -46,7 +46,7 @@ TEST(ReadName, RefusesEachByteThatIsNotPrintableInEachPlace) {
     }
 }
 
-TEST(PaddedName, LosesItsSpacesAndRefusesWhatIsNotPrintable) {
+TEST(PaddedName, LosesItsSpacesAndRefusesUnprintableBytes) {
     const auto name = [](std::string_view text) { return padded_name<8>(std::as_bytes(std::span{text})); };
     EXPECT_EQ(name("AAPL    ")->view(), "AAPL");
     EXPECT_EQ(name("BRK B   ")->view(), "BRK B");

@@ -1,4 +1,4 @@
-// What check_prefetches looks at: the decoder as the optimiser leaves it.
+// The decoder as optimised, for check_prefetches.
 #include <cstddef>
 #include <span>
 
@@ -18,7 +18,7 @@ DecodeResult decode(ItchDecoder& decoder, std::span<const std::byte> datagram) {
 
 void decode(ItchDecoder& decoder, std::span<const std::span<const std::byte>> messages) {
     Ignore ignore;
-    decoder.decode_messages(messages, 1, {}, ignore);
+    decoder.books().apply_all(messages, 1, {}, ignore);
 }
 
 }  // namespace millpond::feed::test

@@ -2,8 +2,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -47,6 +49,35 @@ TEST(OrderStore, FindsWhatWasPutAndNothingAfterErasingInAnyOrder) {
     EXPECT_THROW(OrderStore{0}, std::invalid_argument);
 }
 
+TEST(OrderStore, AVisitInPartsMeetsEveryOrderThatExistsFromItsStartToItsEnd) {
+    std::mt19937_64 random{12};
+    std::size_t checked = 0;
+    for (int round = 0; round < 2'000; ++round) {
+        OrderStore store{24};
+        std::set<std::uint64_t> staying;
+        const auto draw = [&] { return random() % 1'000; };
+        while (store.size() < 20) {
+            const auto number = draw();
+            if (store.put({.number = number, .shares = 1})) staying.insert(number);
+        }
+        std::set<std::uint64_t> visited;
+        auto left = store.slots();
+        while (left != 0) {
+            left = store.visit(left, 5, [&](const OrderStore::Order& order) { visited.insert(order.number); });
+            for (int i = 0; i < 2; ++i) {
+                static_cast<void>(store.put({.number = draw(), .shares = 1}));
+                const auto gone = std::next(staying.begin(), static_cast<std::ptrdiff_t>(random() % staying.size()));
+                if (staying.size() < 5) continue;
+                store.erase(store.find(*gone));
+                staying.erase(gone);
+            }
+        }
+        for (const auto number : staying) ASSERT_TRUE(visited.contains(number)) << "round " << round;
+        checked += staying.size();
+    }
+    EXPECT_GT(checked, 2'000U);
+}
+
 TEST(OrderStore, GrowsWithEveryOrderInItsPlaceAndRefusesWhatIsTooLarge) {
     OrderStore store{2};
     std::uint64_t put = 0;
@@ -67,7 +98,7 @@ TEST(OrderStore, GrowsWithEveryOrderInItsPlaceAndRefusesWhatIsTooLarge) {
     EXPECT_EQ(store.find(977), nullptr);
 }
 
-TEST(PriceLevels, SayThatTheyAreFullAndHoldAtLeastOneThousandFiveHundredLevels) {
+TEST(PriceLevels, ReportThatTheyAreFullAndHoldAtLeastOneThousandFiveHundredLevels) {
     for (const int pattern : {0, 1, 2}) {
         LevelPool pool{1'000};
         PriceLevels levels;
@@ -88,13 +119,13 @@ TEST(PriceLevels, SayThatTheyAreFullAndHoldAtLeastOneThousandFiveHundredLevels) 
         auto expected = model.rbegin();
         levels.visit(pool, [&](const PriceLevels::Level& level) {
             ASSERT_EQ(level.key, expected->first);
-            ASSERT_EQ(level.shares, expected->second);
+            ASSERT_EQ(level.total, expected->second);
             ++expected;
         });
         EXPECT_EQ(expected, model.rend());
-        for (const auto& [key, shares] : model) ASSERT_TRUE(levels.take(pool, key, shares));
-        EXPECT_EQ(levels.best().shares, 0U);
-        EXPECT_FALSE(levels.take(pool, 1, 1));
+        for (const auto& [key, shares] : model) ASSERT_TRUE(levels.reduce(pool, key, shares));
+        EXPECT_EQ(levels.best().total, 0U);
+        EXPECT_FALSE(levels.reduce(pool, 1, 1));
     }
 }
 
@@ -104,7 +135,7 @@ TEST(PriceLevels, GiveTheirChunksBackWhenAPriceWanders) {
     for (std::uint32_t price = 1; price < 100'000; ++price) {
         ASSERT_TRUE(levels.add(pool, price, 1));
         if (price > 40) {
-            ASSERT_TRUE(levels.take(pool, price - 40, 1));
+            ASSERT_TRUE(levels.reduce(pool, price - 40, 1));
         }
     }
     EXPECT_EQ(levels.best().key, 99'999U);
@@ -116,14 +147,14 @@ TEST(PriceLevels, RefuseALevelWhenThePoolIsEmptyAndKeepTheOthers) {
     constexpr std::uint32_t kBest = LevelChunk::kLevels;  // the best level needs no place in the chunk
     for (std::uint32_t price = 0; price <= kBest; ++price) ASSERT_TRUE(levels.add(pool, price, 1));
     EXPECT_FALSE(levels.add(pool, 1'000, 1));
-    EXPECT_TRUE(levels.add(pool, kBest, 5));  // an existing level needs no room
+    EXPECT_TRUE(levels.add(pool, kBest, 5));  // an existing level needs no capacity
     EXPECT_TRUE(levels.add(pool, kBest - 1, 6));
     EXPECT_EQ(levels.best().key, kBest);
-    EXPECT_EQ(levels.best().shares, 6U);
+    EXPECT_EQ(levels.best().total, 6U);
     std::uint32_t visited = 0;
     levels.visit(pool, [&](const PriceLevels::Level& level) {
         EXPECT_EQ(level.key, kBest - visited);
-        EXPECT_EQ(level.shares, visited == 0 ? 6U : visited == 1 ? 7U : 1U);
+        EXPECT_EQ(level.total, visited == 0 ? 6U : visited == 1 ? 7U : 1U);
         ++visited;
     });
     EXPECT_EQ(visited, kBest + 1);
@@ -136,10 +167,10 @@ TEST(PriceLevels, OneLevelASideNeedsNoChunk) {
     EXPECT_FALSE(levels.add(pool, 8, 1));
     EXPECT_FALSE(levels.add(pool, 6, 1));
     EXPECT_EQ(levels.best().key, 7U);
-    EXPECT_FALSE(levels.take(pool, 8, 1));
-    EXPECT_FALSE(levels.take(pool, 6, 1));
-    EXPECT_TRUE(levels.take(pool, 7, 1));
-    EXPECT_EQ(levels.best().shares, 0U);
+    EXPECT_FALSE(levels.reduce(pool, 8, 1));
+    EXPECT_FALSE(levels.reduce(pool, 6, 1));
+    EXPECT_TRUE(levels.reduce(pool, 7, 1));
+    EXPECT_EQ(levels.best().total, 0U);
     EXPECT_TRUE(levels.add(pool, 6, 1));
 }
 
@@ -154,7 +185,7 @@ TEST(PriceLevels, SidesThatShareAPoolAgreeWithAMapAndGiveEverythingBack) {
     for (int step = 0; step < 200'000; ++step) {
         const auto which = random() % kSides;
         auto& model = models[which];
-        const std::uint32_t span = step % 20'000 < 10'000 ? 2'000 : 60;  // deep books, then thin ones
+        const std::uint32_t span = step % 20'000 < 10'000 ? 2'000 : 60;  // deep books, then shallow ones
         const auto key = static_cast<std::uint32_t>(random() % span);
         const std::uint64_t shares = random() % 3 + 1;
         if (random() % 2 == 0) {
@@ -166,25 +197,25 @@ TEST(PriceLevels, SidesThatShareAPoolAgreeWithAMapAndGiveEverythingBack) {
             }
         } else {
             const auto at = model.lower_bound(key);
-            ASSERT_EQ(sides[which].take(pool, key, shares), at != model.end() && at->first == key);
+            ASSERT_EQ(sides[which].reduce(pool, key, shares), at != model.end() && at->first == key);
             const auto victim = at == model.end() || at->first != key ? model.end() : at;
             if (victim != model.end() && (victim->second -= std::min(victim->second, shares)) == 0) model.erase(victim);
         }
-        ASSERT_EQ(sides[which].best().shares, model.empty() ? 0 : model.rbegin()->second);
+        ASSERT_EQ(sides[which].best().total, model.empty() ? 0 : model.rbegin()->second);
         if (step % 1'000 != 0) continue;
         auto expected = model.rbegin();
         sides[which].visit(pool, [&](const PriceLevels::Level& level) {
             ASSERT_NE(expected, model.rend());
             ASSERT_EQ(level.key, expected->first);
-            ASSERT_EQ(level.shares, expected->second);
+            ASSERT_EQ(level.total, expected->second);
             ++expected;
         });
         ASSERT_EQ(expected, model.rend());
     }
     EXPECT_GT(refused, 0U);
     for (std::size_t which = 0; which < kSides; ++which) {
-        for (const auto& [key, shares] : models[which]) ASSERT_TRUE(sides[which].take(pool, key, shares));
-        ASSERT_EQ(sides[which].best().shares, 0U);
+        for (const auto& [key, shares] : models[which]) ASSERT_TRUE(sides[which].reduce(pool, key, shares));
+        ASSERT_EQ(sides[which].best().total, 0U);
     }
     for (std::size_t i = 0; i < kChunks; ++i) ASSERT_NE(pool.acquire(), LevelPool::kNone);
     for (std::size_t i = 0; i < kChunks / 2; ++i) ASSERT_NE(pool.acquire_directory(), LevelPool::kNone);
@@ -278,8 +309,17 @@ TEST(OrderBooks, AgreesWithAPlainModelOverRandomOrders) {
             using Levels = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
             Levels bids;
             Levels asks;
-            books.visit_levels(which, true, [&](auto price, auto shares) { bids.emplace_back(price, shares); });
-            books.visit_levels(which, false, [&](auto price, auto shares) { asks.emplace_back(price, shares); });
+            const auto list = [&](bool is_bid, Levels& levels) {
+                books.visit_levels(which, is_bid, [&](const OrderBooks::Level& level) {
+                    EXPECT_EQ(books.level(which, is_bid, level.price).orders, level.orders);
+                    EXPECT_EQ(books.level_at(which, is_bid, levels.size()).shares, level.shares);
+                    levels.emplace_back(level.price, level.shares);
+                });
+                EXPECT_EQ(books.levels(which, is_bid), levels.size());
+                EXPECT_EQ(books.level_at(which, is_bid, levels.size()).shares, 0U);
+            };
+            list(true, bids);
+            list(false, asks);
             const auto& model_bids = model.levels(which, true);
             const auto& model_asks = model.levels(which, false);
             EXPECT_EQ(bids, (Levels{model_bids.rbegin(), model_bids.rend()}));
@@ -288,11 +328,11 @@ TEST(OrderBooks, AgreesWithAPlainModelOverRandomOrders) {
     }
 }
 
-TEST(OrderBooks, RefusesAnOrderForWhichThereIsNoRoomAndKeepsTheOthers) {
+TEST(OrderBooks, RefusesAnOrderThatDoesNotFitAndKeepsTheOthers) {
     OrderBooks books{{.books = 1, .orders = 2, .level_chunks = 4}};
     EXPECT_EQ(books.add(0, 1, true, 10, 100), Outcome::done);
     EXPECT_EQ(books.add(0, 2, true, 10, 100), Outcome::done);
-    EXPECT_EQ(books.add(0, 3, true, 10, 200), Outcome::no_room);
+    EXPECT_EQ(books.add(0, 3, true, 10, 200), Outcome::full);
     EXPECT_EQ(books.top(0).bid_price, 100U);
     EXPECT_EQ(books.top(0).bid_size, 20U);
     EXPECT_EQ(books.remove(3), Outcome::unknown_order);
@@ -300,25 +340,61 @@ TEST(OrderBooks, RefusesAnOrderForWhichThereIsNoRoomAndKeepsTheOthers) {
     EXPECT_EQ(books.add(0, 3, true, 10, 200), Outcome::done);
 }
 
-TEST(OrderBooks, AnOrderWithoutRoomForItsLevelIsNotKeptSoThatNoSharesAreTakenTwice) {
+TEST(OrderBooks, AnOrderWhoseLevelDoesNotFitIsNotKeptSoThatNoSharesAreSubtractedTwice) {
     OrderBooks books{{.books = 1, .orders = 10, .level_chunks = 1}};
     EXPECT_EQ(books.add(0, 1, true, 10, 100), Outcome::done);
     EXPECT_EQ(books.add(0, 2, true, 10, 99), Outcome::done);
     EXPECT_EQ(books.add(0, 3, false, 10, 102), Outcome::done);
     for (const std::uint32_t price : {101U, 103U}) {  // the asks have no chunk
-        EXPECT_EQ(books.add(0, 4, false, 10, price), Outcome::no_room);
+        EXPECT_EQ(books.add(0, 4, false, 10, price), Outcome::full);
         EXPECT_EQ(books.remove(4), Outcome::unknown_order);
         EXPECT_EQ(books.top(0).ask_price, 102U);
         EXPECT_EQ(books.top(0).ask_size, 10U);
     }
     EXPECT_EQ(books.live_orders(), 3U);
-    EXPECT_EQ(books.replace(2, 2, 10, 101), Outcome::done);  // gives the chunk back and takes it again
+    EXPECT_EQ(books.replace(2, 2, 10, 101), Outcome::done);  // frees the chunk and allocates it again
     EXPECT_EQ(books.top(0).bid_price, 101U);
     EXPECT_EQ(books.remove(1), Outcome::done);
     EXPECT_EQ(books.add(0, 4, false, 10, 101), Outcome::done);
 }
 
-TEST(OrderBooks, OneThatMayGrowKeepsEveryOrderAndStopsAtItsBound) {
+TEST(OrderBooks, ALevelHasTheSharesAndTheNumberOfItsOrders) {
+    OrderBooks books{{.books = 1, .orders = 10, .level_chunks = 4}};
+    EXPECT_EQ(books.add(0, 1, true, 10, 100), Outcome::done);
+    EXPECT_EQ(books.add(0, 2, true, 20, 100), Outcome::done);
+    EXPECT_EQ(books.add(0, 3, true, 5, 90), Outcome::done);
+    EXPECT_EQ(books.level(0, true, 100).orders, 2U);
+    EXPECT_EQ(books.level(0, true, 100).shares, 30U);
+    EXPECT_EQ(books.reduce(1, 4), Outcome::done);
+    EXPECT_EQ(books.level(0, true, 100).orders, 2U);
+    EXPECT_EQ(books.reduce(1, 6), Outcome::done);
+    EXPECT_EQ(books.level(0, true, 100).orders, 1U);
+    EXPECT_EQ(books.level_at(0, true, 1).price, 90U);
+    EXPECT_EQ(books.remove(2), Outcome::done);
+    EXPECT_EQ(books.level(0, true, 100).shares, 0U);
+    EXPECT_EQ(books.level_at(0, true, 0).price, 90U);
+    EXPECT_EQ(books.levels(0, true), 1U);
+}
+
+TEST(OrderBooks, RefusesAnOrderWithWhichTheTotalOfALevelWouldNotFit) {
+    constexpr std::uint32_t kShares = 0xFFFF'FFFF;
+    constexpr std::uint64_t kFit = 2'048;  // a total has less than 2^43 shares
+    OrderBooks books{{.books = 1, .orders = 5'000, .level_chunks = 4}};
+    for (const std::uint32_t best : {0U, 1U}) {  // the level at the best price, then behind it
+        for (std::uint64_t number = 1; number <= kFit; ++number)
+            ASSERT_EQ(books.add(0, number, true, kShares, 100), Outcome::done);
+        EXPECT_EQ(books.add(0, 5'000, true, kShares, 100), Outcome::full);
+        EXPECT_EQ(books.level(0, true, 100).shares, kFit * kShares);
+        EXPECT_EQ(books.level(0, true, 100).orders, kFit);
+        EXPECT_EQ(books.remove(5'000), Outcome::unknown_order);
+        books.clear();
+        if (best == 0) {
+            ASSERT_EQ(books.add(0, 9'999, true, 1, 200), Outcome::done);
+        }
+    }
+}
+
+TEST(OrderBooks, GrowingBooksKeepEveryOrderUpToTheirBound) {
     OrderBooks fixed{{.books = 3, .orders = 4'096, .level_chunks = 512}};
     OrderBooks growing{{.books = 3, .orders = 4, .level_chunks = 2, .growth = 256}};
     std::mt19937 random{7};
@@ -350,11 +426,11 @@ TEST(OrderBooks, OneThatMayGrowKeepsEveryOrderAndStopsAtItsBound) {
         for (std::uint16_t book = 0; book < 3; ++book) ASSERT_EQ(growing.top(book), fixed.top(book));
     }
     while (growing.live_orders() < 1'024) ASSERT_EQ(growing.add(0, next++, true, 1, 1'000), Outcome::done);
-    EXPECT_EQ(growing.add(0, next, true, 1, 1'000), Outcome::no_room);
+    EXPECT_EQ(growing.add(0, next, true, 1, 1'000), Outcome::full);
     for (const auto number : live) EXPECT_NE(growing.find(number), nullptr);
 }
 
-TEST(OrderBooks, OneThatMayGrowTakesMoreLevels) {
+TEST(OrderBooks, GrowingBooksAddLevels) {
     OrderBooks books{{.books = 1, .orders = 2'000, .level_chunks = 2, .growth = 64}};
     std::uint64_t number = 1;
     while (number < 1'500) {
@@ -362,11 +438,19 @@ TEST(OrderBooks, OneThatMayGrowTakesMoreLevels) {
         ++number;
     }
     std::uint32_t levels = 0;
-    books.visit_levels(0, true, [&](std::uint32_t price, std::uint64_t shares) {
-        ASSERT_EQ(price, 1'499 - levels++);
-        ASSERT_EQ(shares, 1U);
+    books.visit_levels(0, true, [&](const OrderBooks::Level& level) {
+        ASSERT_EQ(level.price, 1'499 - levels);
+        ASSERT_EQ(level.shares, 1U);
+        ASSERT_EQ(books.level_at(0, true, levels).price, level.price);
+        ASSERT_EQ(books.level(0, true, level.price).orders, 1U);
+        ++levels;
     });
     EXPECT_EQ(levels, 1'499U);
+    EXPECT_EQ(books.levels(0, true), levels);
+    EXPECT_EQ(books.level(0, true, 1'500).shares, 0U);
+    std::uint32_t visited = 0;
+    books.visit_levels(0, true, [&](const OrderBooks::Level&) { ++visited; }, 10);
+    EXPECT_EQ(visited, 10U);
     books.clear();
     EXPECT_EQ(books.add(0, 1, false, 1, 5), Outcome::done);
 }

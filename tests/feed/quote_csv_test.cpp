@@ -14,8 +14,8 @@ TEST(QuoteCsv, WritesTheFieldsInTheOrderOfTheHeader) {
     std::array<char, kMaxCsvBytes> buffer;
     Quote quote;
     quote.receive_utc_ns = 1'580'398'200'000'000'000;
-    quote.bid_price = 1'892'400;
-    quote.ask_price = 1'892'600;
+    quote.bid_price = price_from<10'000>(1'892'400);
+    quote.ask_price = price_from<10'000>(1'892'600);
     quote.bid_size = 300;
     quote.ask_size = 200;
     EXPECT_EQ(quote_csv(buffer, quote, CsvSymbol{Symbol{"AAPL"}}),
@@ -33,7 +33,7 @@ TEST(QuoteCsv, WritesTheFieldsInTheOrderOfTheHeader) {
     EXPECT_EQ(quote_csv(buffer, quote, CsvSymbol{Symbol{"AAPL"}}), "1580398200000000000,AAPL,189.2400,300,,0,,0,\n");
 }
 
-TEST(QuoteCsv, WhatIsMissingIsALineWithAsManyFields) {
+TEST(QuoteCsv, AMissedRangeIsALineWithTheSameNumberOfFields) {
     std::array<char, kMaxCsvBytes> buffer;
     Gap gap;
     gap.channel = 3;

@@ -12,8 +12,8 @@ namespace {
 Quote aapl() {
     Quote quote;
     quote.instrument = 0;
-    quote.bid_price = 1'892'400;
-    quote.ask_price = 1'892'600;
+    quote.bid_price = price_from<10'000>(1'892'400);
+    quote.ask_price = price_from<10'000>(1'892'600);
     quote.bid_size = 300;
     quote.ask_size = 200;
     quote.exchange_utc_ns = 1'580'398'199'999'990'000;
@@ -51,19 +51,21 @@ TEST(QuoteJson, PricesOfAnySizeAndSignAreExact) {
         const std::string text{quote_json(buffer, quote, JsonSymbol{Symbol{"A"}}, 1)};
         return text.substr(text.find("\"bid\""));
     };
-    EXPECT_EQ(tail_of(99'999'900, 99'999'999),  // the last below 10,000
+    EXPECT_EQ(tail_of(price_from<10'000>(99'999'900), price_from<10'000>(99'999'999)),  // the last below 10,000
               R"("bid":{"price":9999.9900,"shares":300},"ask":{"price":9999.9999,"shares":200},)"
               R"("spread":{"price":0.0099,"percent":0.0001},"incomplete":false})");
-    EXPECT_EQ(tail_of(99'999'999, 100'000'000),
+    EXPECT_EQ(tail_of(price_from<10'000>(99'999'999), price_from<10'000>(100'000'000)),
               R"("bid":{"price":9999.9999,"shares":300},"ask":{"price":10000.0000,"shares":200},)"
               R"("spread":{"price":0.0001,"percent":0.0000},"incomplete":false})");
-    EXPECT_EQ(tail_of(1'010'000, 990'000),  // crossed
+    EXPECT_EQ(tail_of(price_from<10'000>(1'010'000), price_from<10'000>(990'000)),  // crossed
               R"("bid":{"price":101.0000,"shares":300},"ask":{"price":99.0000,"shares":200},)"
               R"("spread":{"price":-2.0000,"percent":-2.0000},"incomplete":false})");
-    EXPECT_EQ(tail_of(-500, 500), R"("bid":{"price":-0.0500,"shares":300},"ask":{"price":0.0500,"shares":200},)"
-                                  R"("spread":{"price":0.1000,"percent":null},"incomplete":false})");
-    EXPECT_EQ(tail_of(0, 1), R"("bid":{"price":0.0000,"shares":300},"ask":{"price":0.0001,"shares":200},)"
-                             R"("spread":{"price":0.0001,"percent":200.0000},"incomplete":false})");
+    EXPECT_EQ(tail_of(price_from<10'000>(-500), price_from<10'000>(500)),
+              R"("bid":{"price":-0.0500,"shares":300},"ask":{"price":0.0500,"shares":200},)"
+              R"("spread":{"price":0.1000,"percent":null},"incomplete":false})");
+    EXPECT_EQ(tail_of(price_from<10'000>(0), price_from<10'000>(1)),
+              R"("bid":{"price":0.0000,"shares":300},"ask":{"price":0.0001,"shares":200},)"
+              R"("spread":{"price":0.0001,"percent":200.0000},"incomplete":false})");
 }
 
 TEST(QuoteJson, TheLargestPossibleQuoteFits) {

@@ -14,7 +14,7 @@
 
 namespace millpond::feed {
 
-/// The file of that name in the folder that MILLPOND_TEST_DATA names; empty when there is none, so that the test skips.
+/// The file of that name in the folder of MILLPOND_TEST_DATA; empty if it is missing, so that the test skips.
 [[nodiscard]] inline std::vector<std::byte> real_file(const std::string& name) {
     const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): never set here
     if (folder == nullptr) return {};
@@ -29,17 +29,18 @@ struct CapturedDatagram {
     std::vector<std::byte> bytes;
 };
 
-/// The UDP datagrams of a little-endian nanosecond capture of Ethernet frames with any number of VLAN tags and IPv4.
+/// The UDP datagrams of a little-endian capture, of nanoseconds or microseconds, of Ethernet frames with any number of
+/// VLAN tags and IPv4.
 [[nodiscard]] inline std::vector<CapturedDatagram> captured_datagrams(std::span<const std::byte> file) {
     const auto byte_at = [&](std::size_t at) { return static_cast<std::size_t>(file[at]); };
-    if (file.size() < 24 || core::load_le<std::uint32_t>(file.data()) != 0xA1B2'3C4D) {
-        throw std::runtime_error("not a little-endian nanosecond capture");
-    }
+    const auto magic = file.size() < 24 ? 0 : core::load_le<std::uint32_t>(file.data());
+    if (magic != 0xA1B2'3C4D && magic != 0xA1B2'C3D4) throw std::runtime_error("not a little-endian capture");
+    const std::int64_t unit_ns = magic == 0xA1B2'C3D4 ? 1'000 : 1;
     std::vector<CapturedDatagram> datagrams;
     for (std::size_t record = 24; record + 16 <= file.size();) {
         const auto* const head = file.data() + record;
-        const auto utc_ns =
-            core::load_le<std::uint32_t>(head) * std::int64_t{1'000'000'000} + core::load_le<std::uint32_t>(head + 4);
+        const auto utc_ns = core::load_le<std::uint32_t>(head) * std::int64_t{1'000'000'000} +
+                            core::load_le<std::uint32_t>(head + 4) * unit_ns;
         const auto frame = record + 16;
         record = frame + core::load_le<std::uint32_t>(head + 8);
         auto type_at = frame + 12;
@@ -52,7 +53,7 @@ struct CapturedDatagram {
     return datagrams;
 }
 
-/// The messages of an ITCH file, each behind its big-endian length; they stand in `file`.
+/// The messages of an ITCH file, each after its big-endian length; views into `file`.
 [[nodiscard]] inline std::vector<std::span<const std::byte>> itch_messages(std::span<const std::byte> file) {
     std::vector<std::span<const std::byte>> messages;
     while (!file.empty()) {

@@ -11,7 +11,7 @@
 
 namespace millpond::feed {
 
-/// Keeps every event that a decoder hands over.
+/// Keeps every event of a decoder.
 struct Recorder {
     std::vector<Quote> quotes;
     std::vector<Trade> trades;
@@ -36,7 +36,7 @@ private:
     }
 };
 
-/// A heap copy of exactly the given bytes, so that AddressSanitizer sees a read one byte outside.
+/// A heap copy of exactly the given bytes, so that AddressSanitizer detects a read one byte outside.
 class ExactCopy {
 public:
     explicit ExactCopy(std::span<const std::byte> bytes) : size_(bytes.size()), bytes_(new std::byte[bytes.size()]) {
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<std::byte[]> bytes_;
 };
 
-/// The bytes that a text of hexadecimal digits stands for; blanks are skipped.
+/// The bytes of a hexadecimal text; blanks are skipped.
 [[nodiscard]] inline std::vector<std::byte> from_hex(std::string_view text) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::vector<std::byte> bytes;

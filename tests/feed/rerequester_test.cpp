@@ -25,8 +25,8 @@ TEST(Rerequester, TheRequestsBytesAreThoseOfTheSpecification) {
     EXPECT_FALSE(MoldUdp64Request::read(MoldUdp64Request{.session = kSession, .first = 1, .count = 0}.bytes()));
 }
 
-TEST(Rerequester, WithoutAnAnswerItAsksAgainAfterPausesThatDoubleAndThenNoMore) {
-    Rerequester asker{{.most_messages = 10, .first_wait = 100, .tries = 3}};
+TEST(Rerequester, WithoutAnAnswerItRetriesAfterPausesThatDoubleAndThenStops) {
+    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 3}};
     std::uint64_t now = 1'000;
     auto request = asker.due(kSession, 5, 40, now);
     ASSERT_TRUE(request);
@@ -36,18 +36,18 @@ TEST(Rerequester, WithoutAnAnswerItAsksAgainAfterPausesThatDoubleAndThenNoMore) 
     EXPECT_TRUE(asker.due(kSession, 5, 40, now += 100));
     EXPECT_FALSE(asker.due(kSession, 5, 40, now + 199));
     EXPECT_TRUE(asker.due(kSession, 5, 40, now += 200));
-    EXPECT_FALSE(asker.hopeless(now + 399));
+    EXPECT_FALSE(asker.exhausted(now + 399));
     EXPECT_FALSE(asker.due(kSession, 5, 40, now + 400));
-    EXPECT_TRUE(asker.hopeless(now + 400));
+    EXPECT_TRUE(asker.exhausted(now + 400));
     EXPECT_EQ(asker.requests().read(), 3U);
     EXPECT_EQ(asker.retries().read(), 2U);
 }
 
-TEST(Rerequester, APartialAnswerIsWaitedForAndAWholeOneAsksForTheRestAtOnce) {
-    Rerequester asker{{.most_messages = 10, .first_wait = 100, .tries = 2}};
+TEST(Rerequester, APartialAnswerIsAwaitedAndAfterACompleteOneTheRestIsRequestedAtOnce) {
+    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
     ASSERT_TRUE(asker.due(kSession, 5, 40, 0));
-    EXPECT_FALSE(asker.due(kSession, 9, 40, 90));   // a first datagram of the answer
-    EXPECT_FALSE(asker.due(kSession, 9, 40, 180));  // its time was restarted
+    EXPECT_FALSE(asker.due(kSession, 9, 40, 90));   // the first datagram of the answer
+    EXPECT_FALSE(asker.due(kSession, 9, 40, 180));  // restarted its timeout
     const auto rest = asker.due(kSession, 15, 17, 185);
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->first, 15U);
@@ -57,17 +57,17 @@ TEST(Rerequester, APartialAnswerIsWaitedForAndAWholeOneAsksForTheRestAtOnce) {
     EXPECT_EQ(asker.retries().read(), 1U);
 }
 
-TEST(Rerequester, AServerThatWasSilentIsAskedOnceForEachHoleUntilItAnswers) {
-    Rerequester asker{{.most_messages = 10, .first_wait = 100, .tries = 2}};
+TEST(Rerequester, ASilentServerGetsOneRequestForEachGapUntilItAnswers) {
+    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
     ASSERT_TRUE(asker.due(kSession, 5, 6, 0));
     ASSERT_TRUE(asker.due(kSession, 5, 6, 100));
-    ASSERT_TRUE(asker.hopeless(300));
+    ASSERT_TRUE(asker.exhausted(300));
     asker.give_up();
     ASSERT_TRUE(asker.due(kSession, 20, 40, 1'000));
-    EXPECT_TRUE(asker.hopeless(1'100));
-    // It answers after all.
+    EXPECT_TRUE(asker.exhausted(1'100));
+    // The server answers late.
     ASSERT_TRUE(asker.due(kSession, 30, 40, 1'150));
-    EXPECT_FALSE(asker.hopeless(1'250));
+    EXPECT_FALSE(asker.exhausted(1'250));
     EXPECT_TRUE(asker.due(kSession, 30, 40, 1'250));
 }
 

@@ -34,7 +34,7 @@ std::array<std::uint64_t, 4> sides_of(const Quote& quote) {
             quote.ask_size};
 }
 
-/// Everything that a sender sends from its start on, and the quotes that follow from it. All senders use one session.
+/// Everything that a sender sends from its start on, and the resulting quotes. All senders use one session.
 struct Sender {
     Sender(std::uint64_t seed, std::size_t datagrams) {
         GeneratedFeed feed{{.format = WireFormat::itch,
@@ -65,7 +65,7 @@ struct Sender {
     std::map<std::string, std::map<std::uint64_t, std::array<std::uint64_t, 4>>> quotes;
 };
 
-/// What a reader of the board sees as complete.
+/// The quotes that a reader of the board sees as complete.
 struct SenderBoard {
     void on(const Quote& quote) { quotes[quote.instrument] = quote; }
     void on(const Trade&) {}
@@ -79,10 +79,11 @@ struct SenderBoard {
     std::map<InstrumentId, Quote> quotes;
 };
 
-/// A feed by way of one or two lines and a re-request server, as a gateway has it.
+/// A feed over one or two lines and a re-request server, as in a gateway.
 struct Receiver {
-    void take(std::size_t line, const SentBytes& bytes, std::uint64_t time) {
-        arbiter.take(line, bytes, {.receive_utc_ns = static_cast<std::int64_t>(time), .receive_ticks = time}, target);
+    void receive(std::size_t line, const SentBytes& bytes, std::uint64_t time) {
+        arbiter.receive(line, bytes, {.receive_utc_ns = static_cast<std::int64_t>(time), .receive_ticks = time},
+                        target);
     }
     [[nodiscard]] std::uint64_t restarts() const { return decoder.sequence().counters().restarts.read(); }
 
@@ -94,7 +95,7 @@ struct Receiver {
     DecoderTarget<ItchDecoder, SenderBoard, decltype(&ignore)> target{decoder, board, &ignore};
 };
 
-/// Every complete quote is that of the sender's books at this message.
+/// Checks that every complete quote is that of the sender's books at this message.
 void expect_true(const Receiver& receiver, const Sender& sender, std::uint64_t seed) {
     const auto next = receiver.decoder.sequence().next();
     for (const auto& [instrument, quote] : receiver.board.quotes) {
@@ -110,7 +111,7 @@ void expect_true(const Receiver& receiver, const Sender& sender, std::uint64_t s
 struct Faults {
     double drop{0};
     double duplicate{0};
-    std::uint64_t most_delay{0};  // of a datagram, in those sent meanwhile
+    std::uint64_t max_delay{0};  // of a datagram, in number of datagrams
 };
 
 struct Arriving {
@@ -119,7 +120,7 @@ struct Arriving {
     const SentBytes* bytes;
 };
 
-/// What arrives of what two senders send, one after the other.
+/// The arrivals from two senders, one after the other.
 std::vector<Arriving> network(const Sender& first, const Sender& second, std::size_t lines, const Faults& faults,
                               std::mt19937_64& random) {
     std::uniform_real_distribution<double> chance;
@@ -131,7 +132,7 @@ std::vector<Arriving> network(const Sender& first, const Sender& second, std::si
                 const auto lag = line * (random() % 4);
                 for (int copies = chance(random) < faults.duplicate ? 2 : 1; copies > 0; --copies) {
                     if (time != kStart && chance(random) < faults.drop) continue;
-                    items.push_back({time + lag + random() % (faults.most_delay + 1), line, &bytes});
+                    items.push_back({time + lag + random() % (faults.max_delay + 1), line, &bytes});
                 }
             }
             ++time;
@@ -141,7 +142,7 @@ std::vector<Arriving> network(const Sender& first, const Sender& second, std::si
     return items;
 }
 
-/// A random way from two senders, the second of which may send nothing, to a receiver with one or two lines.
+/// A random path from two senders, the second of which may send nothing, to a receiver with one or two lines.
 class RandomWay {
 public:
     RandomWay(std::uint64_t seed, const Sender& first, const Sender& second)
@@ -149,25 +150,25 @@ public:
         const auto lines = 1 + random_() % 2;
         const Faults faults{.drop = static_cast<double>(random_() % 4) / 100,
                             .duplicate = static_cast<double>(random_() % 3) / 100,
-                            .most_delay = random_() % 3};
+                            .max_delay = random_() % 3};
         items_ = network(first, second, lines, faults, random_);
     }
     void play(Receiver& receiver) {
         for (const auto& item : items_) {
             auto& arbiter = receiver.arbiter;
             while (arbiter.holding() && item.time > arbiter.since() + window_) arbiter.give_up(receiver.target);
-            if (has_server_ && arbiter.holding()) ask(arbiter.hole(receiver.target).first, item.time);
+            if (has_server_ && arbiter.holding()) ask(arbiter.gap(receiver.target).first, item.time);
             for (const auto& answer : answers_) {
-                if (answer.time <= item.time) receiver.take(answer.line, *answer.bytes, item.time);
+                if (answer.time <= item.time) receiver.receive(answer.line, *answer.bytes, item.time);
             }
             std::erase_if(answers_, [&](const Arriving& answer) { return answer.time <= item.time; });
-            receiver.take(item.line, *item.bytes, item.time);
+            receiver.receive(item.line, *item.bytes, item.time);
         }
         while (receiver.arbiter.holding()) receiver.arbiter.give_up(receiver.target);
     }
 
 private:
-    /// The server has what its sender has sent since it started.
+    /// The server has everything that its sender has sent since its start.
     void ask(std::uint64_t first, std::uint64_t time) {
         if (first == asked_) return;
         asked_ = first;

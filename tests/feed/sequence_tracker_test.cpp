@@ -10,7 +10,7 @@
 namespace millpond::feed {
 namespace {
 
-TEST(SequenceTracker, WhatCameBeforeItJoinedIsNotMissed) {
+TEST(SequenceTracker, NumbersBeforeTheJoinAreNotMissed) {
     SequenceTracker tracker;
     EXPECT_FALSE(tracker.observe(1000, 5).gap());
     EXPECT_EQ(tracker.next(), 1005U);
@@ -28,7 +28,7 @@ TEST(SequenceTracker, NamesExactlyTheNumbersThatWereJumpedOver) {
     EXPECT_EQ(tracker.counters().missing.read(), 3U);
 }
 
-TEST(SequenceTracker, AnAnnouncementShowsWhatWasLostBehindTheLastDatagram) {
+TEST(SequenceTracker, AnAnnouncementShowsLossesAfterTheLastDatagram) {
     SequenceTracker tracker;
     tracker.observe(1, 3);
     EXPECT_FALSE(tracker.observe(4, 0).gap());
@@ -38,7 +38,7 @@ TEST(SequenceTracker, AnAnnouncementShowsWhatWasLostBehindTheLastDatagram) {
     EXPECT_FALSE(tracker.observe(6, 0).gap());
 }
 
-TEST(SequenceTracker, TellsLateNumbersFromDuplicates) {
+TEST(SequenceTracker, DistinguishesLateNumbersFromDuplicates) {
     SequenceTracker tracker;
     tracker.observe(1, 1);
     tracker.observe(3, 1);                     // 2 is missing
@@ -50,7 +50,7 @@ TEST(SequenceTracker, TellsLateNumbersFromDuplicates) {
     EXPECT_EQ(tracker.counters().unresolved.read(), 0U);
 }
 
-TEST(SequenceTracker, OfADatagramThatOverlapsOnlyTheNewNumbersAreApplied) {
+TEST(SequenceTracker, OnlyTheNewNumbersOfAnOverlappingDatagramAreApplied) {
     SequenceTracker tracker;
     tracker.observe(1, 10);
     const auto step = tracker.observe(8, 5);
@@ -69,11 +69,11 @@ TEST(SequenceTracker, ALateNumberInTheMiddleOfAHoleLeavesBothEndsMissing) {
     EXPECT_EQ(tracker.counters().duplicates.read(), 2U);
 }
 
-TEST(SequenceTracker, SaysWhenItNoLongerKnowsWhetherANumberWasLate) {
+TEST(SequenceTracker, ReportsWhenItNoLongerKnowsWhetherANumberWasLate) {
     SequenceTracker tracker;
     tracker.observe(1, 1);
     for (std::uint64_t i = 0; i <= SequenceTracker::kMaxRanges; ++i) tracker.observe(3 + 2 * i, 1);
-    tracker.observe(2, 1);  // the first hole is the one that was forgotten
+    tracker.observe(2, 1);  // the first gap is the one that was forgotten
     tracker.observe(4, 1);
     EXPECT_EQ(tracker.counters().unresolved.read(), 1U);
     EXPECT_EQ(tracker.counters().late.read(), 1U);
@@ -110,7 +110,7 @@ TEST(SequenceTracker, CopiesGapsSwapsAndStraysDoNotHideARestart) {
     }
 }
 
-TEST(SequenceTracker, AFewOldDatagramsOverAndOverAreNoRestart) {
+TEST(SequenceTracker, AFewRepeatedOldDatagramsAreNotARestart) {
     SequenceTracker tracker;
     tracker.observe(1, 1'000);
     for (std::uint64_t i = 0; i < 1'000; ++i)
@@ -126,7 +126,7 @@ TEST(SequenceTracker, DuplicatesBetweenNewNumbersNeverLookLikeARestart) {
     EXPECT_EQ(tracker.counters().restarts.read(), 0U);
 }
 
-TEST(SequenceTracker, ALateRunFillsItsHoleAndIsNoRestart) {
+TEST(SequenceTracker, ALateRunFillsItsGapAndIsNotARestart) {
     constexpr std::uint64_t kRun = SequenceTracker::kRestartAfter;
     SequenceTracker tracker;
     tracker.observe(1, 1);
@@ -136,7 +136,7 @@ TEST(SequenceTracker, ALateRunFillsItsHoleAndIsNoRestart) {
     EXPECT_EQ(tracker.counters().restarts.read(), 0U);
 }
 
-TEST(SequenceTracker, OneWrongNumberFarAheadDoesNotDeafenTheChannel) {
+TEST(SequenceTracker, OneWrongNumberFarAheadDoesNotSilenceTheChannel) {
     SequenceTracker tracker;
     tracker.observe(1, 1);
     tracker.observe(1'000'000'000'000, 1);
@@ -146,7 +146,7 @@ TEST(SequenceTracker, OneWrongNumberFarAheadDoesNotDeafenTheChannel) {
     EXPECT_EQ(tracker.counters().restarts.read(), 1U);
 }
 
-TEST(SequenceTracker, AStrayHeartbeatFarAheadIsNoGapAndTheNextNumberInOrderRefutesIt) {
+TEST(SequenceTracker, AStrayHeartbeatFarAheadIsNotAGapAndTheNextNumberInOrderRefutesIt) {
     constexpr std::uint64_t kFar = 1 + SequenceTracker::kFarAhead;
     SequenceTracker tracker;
     tracker.observe(1, 1);
@@ -166,8 +166,8 @@ TEST(SequenceTracker, ASecondHeartbeatFarAheadMakesTheGap) {
     SequenceTracker tracker;
     tracker.observe(1, 1);
     EXPECT_FALSE(tracker.observe(kFar, 0).gap());
-    EXPECT_FALSE(tracker.observe(1, 1).gap());        // a duplicate says nothing about what comes next
-    EXPECT_TRUE(tracker.observe(kFar - 1, 0).gap());  // near enough to be believed at once
+    EXPECT_FALSE(tracker.observe(1, 1).gap());        // a duplicate does not change the expected number
+    EXPECT_TRUE(tracker.observe(kFar - 1, 0).gap());  // near enough to be accepted at once
     EXPECT_EQ(tracker.next(), kFar - 1);
     tracker.start(1);
     EXPECT_FALSE(tracker.observe(kFar, 0).gap());
@@ -195,7 +195,7 @@ TEST(SequenceTracker, NumbersThatNoChannelCanReachAreNotApplied) {
     EXPECT_EQ(tracker.next(), 2U);
 }
 
-// Model: one flag a number. Every number sent is counted exactly once by what became of it.
+// The model has a flag per number. Every sent number is counted exactly once, by its outcome.
 TEST(SequenceTracker, AgreesWithAPlainModelOverRandomLossDuplicationAndSwaps) {
     constexpr std::uint64_t kNumbers = 20'000;
     std::mt19937_64 random{7};
@@ -237,7 +237,7 @@ TEST(SequenceTracker, AgreesWithAPlainModelOverRandomLossDuplicationAndSwaps) {
             ASSERT_EQ(step.old, old);
         }
         EXPECT_EQ(tracker.counters().missing.read(), missing);
-        // Holes older than the last kMaxRanges are forgotten, so late and duplicates are exact only as a sum.
+        // Gaps older than the last kMaxRanges are forgotten, so only the sum of late and duplicate numbers is exact.
         EXPECT_EQ(tracker.counters().late.read() + tracker.counters().duplicates.read() +
                       tracker.counters().unresolved.read(),
                   late + duplicates + before);

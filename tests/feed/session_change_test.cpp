@@ -1,4 +1,4 @@
-// When a MoldUDP64 session changes, and when only a stray datagram says so: the decoder alone and behind two lines.
+// A MoldUDP64 session changes, or only a stray datagram names another one: the decoder alone and behind two lines.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ using Sessions = ConfirmedSession<moldudp64_layout::Session>;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Orders first .. first + count - 1, each of one share at the price of its number; none: a heartbeat.
+/// Orders first .. first + count - 1, each of one share at the price of its number. count 0: a heartbeat.
 Bytes orders(std::string_view session, std::uint64_t first, std::uint64_t count, std::string_view stock = "AAPL") {
     std::vector<std::byte> buffer(64 + count * 64);
     MoldUdp64Encoder mold{session, first};
@@ -48,7 +48,7 @@ Bytes end_of(std::string_view session, std::uint64_t next) {
 
 class SessionChange : public testing::Test {
 protected:
-    void take(const Bytes& bytes) {
+    void receive(const Bytes& bytes) {
         now_ += kSecond / 10;
         messages_ += decoder_.decode(bytes, {.receive_utc_ns = now_, .receive_ticks = 1, .channel = 0}, seen_).messages;
         const auto& counters = decoder_.counters();
@@ -68,13 +68,13 @@ protected:
         EXPECT_EQ(seen_.quotes.back().flags, 0);
         expect_session("LIVE");
     }
-    /// The new session from its first message on, nothing of it lost, nothing of the old one left.
+    /// Checks that the new session is complete from its first message on, and nothing of the old one is left.
     void expect_changed(std::size_t live_orders) const {
         ASSERT_EQ(seen_.clears.size(), 1U);
         EXPECT_EQ(seen_.clears[0].reason, ClearReason::new_session);
         EXPECT_TRUE(seen_.gaps.empty());
         EXPECT_EQ(decoder_.order_books().live_orders(), live_orders);
-        EXPECT_TRUE(decoder_.is_complete());
+        EXPECT_TRUE(decoder_.books().is_complete());
         expect_session("NEXT");
     }
 
@@ -86,19 +86,19 @@ protected:
 };
 
 TEST_F(SessionChange, AStrayDatagramChangesNothing) {
-    take(orders("LIVE", 1, 3));
-    take(heartbeat("STRAY", 1));
+    receive(orders("LIVE", 1, 3));
+    receive(heartbeat("STRAY", 1));
     expect_untouched(3);
-    take(orders("LIVE", 4, 2));
+    receive(orders("LIVE", 4, 2));
     expect_untouched(5);
     EXPECT_EQ(seen_.quotes.size(), 5U);
 }
 
 TEST_F(SessionChange, StrayDatagramsBetweenThoseOfTheSessionNeverChangeIt) {
-    take(orders("LIVE", 1, 1));
+    receive(orders("LIVE", 1, 1));
     for (std::uint64_t i = 0; i < 100; ++i) {
-        take(i % 2 == 0 ? orders("STRAY", 1 + i, 1, "MSFT") : heartbeat("STRAY", 1 + i));
-        take(orders("LIVE", 2 + i, 1));
+        receive(i % 2 == 0 ? orders("STRAY", 1 + i, 1, "MSFT") : heartbeat("STRAY", 1 + i));
+        receive(orders("LIVE", 2 + i, 1));
     }
     expect_untouched(101);
     std::uint64_t strays = 0;
@@ -110,84 +110,87 @@ TEST_F(SessionChange, StrayDatagramsBetweenThoseOfTheSessionNeverChangeIt) {
 }
 
 TEST_F(SessionChange, StrayDatagramsOfDifferentSessionsDoNotConfirmEachOther) {
-    take(orders("LIVE", 1, 1));
-    for (const char* stray : {"A", "B", "A", "C", "B"}) take(orders(stray, 1, 1, "MSFT"));
+    receive(orders("LIVE", 1, 1));
+    for (const char* stray : {"A", "B", "A", "C", "B"}) receive(orders(stray, 1, 1, "MSFT"));
     expect_untouched(1);
 }
 
 TEST_F(SessionChange, CopiesOfAStrayDatagramDoNotConfirmIt) {
-    take(orders("LIVE", 1, 1));
-    for (int i = 0; i < 10; ++i) take(orders("STRAY", 1, 2, "MSFT"));
+    receive(orders("LIVE", 1, 1));
+    for (int i = 0; i < 10; ++i) receive(orders("STRAY", 1, 2, "MSFT"));
     expect_untouched(1);
 }
 
 TEST_F(SessionChange, ASecondDatagramConfirmsAndNothingIsLost) {
-    take(orders("LIVE", 1, 3));
-    take(orders("NEXT", 1, 2));
+    receive(orders("LIVE", 1, 3));
+    receive(orders("NEXT", 1, 2));
     expect_untouched(3);
-    take(orders("NEXT", 3, 2));
+    receive(orders("NEXT", 3, 2));
     expect_changed(4);
     const auto& first = seen_.quotes.at(3);
     EXPECT_EQ(first.feed_sequence, 1U);
     EXPECT_EQ(first.receive_utc_ns, now_ - kSecond / 10) << "as it was received";
-    take(orders("NEXT", 5, 1));
+    receive(orders("NEXT", 5, 1));
     expect_changed(5);
 }
 
 TEST_F(SessionChange, AHeartbeatConfirms) {
-    take(orders("LIVE", 1, 3));
-    take(orders("NEXT", 1, 2));
-    take(heartbeat("NEXT", 3));
+    receive(orders("LIVE", 1, 3));
+    receive(orders("NEXT", 1, 2));
+    receive(heartbeat("NEXT", 3));
     expect_changed(2);
 }
 
-TEST_F(SessionChange, TwoEqualHeartbeatsConfirm) {
-    take(orders("LIVE", 1, 3));
-    take(heartbeat("NEXT", 1));
+TEST_F(SessionChange, TwoEqualHeartbeatsConfirmANewSessionOnlyAfterTheEndOfTheOldOne) {
+    receive(orders("LIVE", 1, 3));
+    for (int i = 0; i < 3; ++i) receive(heartbeat("NEXT", 1));
     expect_untouched(3);
-    take(heartbeat("NEXT", 1));
+    receive(end_of("LIVE", 4));
+    ASSERT_EQ(seen_.clears.size(), 1U);
+    seen_.clears.clear();
+    for (int i = 0; i < 2; ++i) receive(heartbeat("NEXT", 1));
     expect_changed(0);
-    take(orders("NEXT", 1, 2));
+    receive(orders("NEXT", 1, 2));
     expect_changed(2);
 }
 
 TEST_F(SessionChange, TheFirstTwoDatagramsMayComeInTheOtherOrder) {
-    take(orders("LIVE", 1, 3));
-    take(orders("NEXT", 3, 2));
-    take(orders("NEXT", 1, 2));
+    receive(orders("LIVE", 1, 3));
+    receive(orders("NEXT", 3, 2));
+    receive(orders("NEXT", 1, 2));
     ASSERT_EQ(seen_.gaps.size(), 0U);
     expect_changed(4);
 }
 
-TEST_F(SessionChange, WhatWasLostAtTheBeginOfTheNewSessionIsAGapOfIt) {
-    take(orders("LIVE", 1, 3));
-    take(orders("NEXT", 2, 2));
-    take(orders("NEXT", 6, 1));
+TEST_F(SessionChange, MessagesLostAtTheStartOfTheNewSessionAreAGap) {
+    receive(orders("LIVE", 1, 3));
+    receive(orders("NEXT", 2, 2));
+    receive(orders("NEXT", 6, 1));
     ASSERT_EQ(seen_.gaps.size(), 2U);
     EXPECT_EQ(seen_.gaps[0].first, 1U);
     EXPECT_EQ(seen_.gaps[0].last, 1U);
     EXPECT_EQ(seen_.gaps[1].first, 4U);
     EXPECT_EQ(seen_.gaps[1].last, 5U);
-    EXPECT_FALSE(decoder_.is_complete());
+    EXPECT_FALSE(decoder_.books().is_complete());
 }
 
 TEST_F(SessionChange, AGapOfTheOldSessionDoesNotReachTheNewOne) {
-    take(orders("LIVE", 1, 3));
-    take(orders("LIVE", 5, 1));
+    receive(orders("LIVE", 1, 3));
+    receive(orders("LIVE", 5, 1));
     ASSERT_EQ(seen_.gaps.size(), 1U);
     seen_.gaps.clear();
-    take(orders("NEXT", 1, 1));
-    take(orders("NEXT", 2, 1));
+    receive(orders("NEXT", 1, 1));
+    receive(orders("NEXT", 2, 1));
     expect_changed(2);
     EXPECT_EQ(seen_.quotes.back().flags, 0);
-    take(orders("LIVE", 6, 1));
+    receive(orders("LIVE", 6, 1));
     expect_changed(2);
 }
 
 TEST_F(SessionChange, AfterSilenceTheFirstDatagramIsBelieved) {
-    take(orders("LIVE", 1, 3));
+    receive(orders("LIVE", 1, 3));
     now_ += Sessions::kSilentNs;
-    take(orders("NEXT", 1, 2));
+    receive(orders("NEXT", 1, 2));
     expect_changed(2);
 }
 
@@ -198,41 +201,41 @@ TEST_F(SessionChange, WithoutReceiveTimesNoSilenceIsSeen) {
 }
 
 TEST_F(SessionChange, TheEndOfASessionNeedsNoConfirmationButThatOfAnotherOneDoes) {
-    take(orders("LIVE", 1, 3));
-    take(end_of("STRAY", 1));
+    receive(orders("LIVE", 1, 3));
+    receive(end_of("STRAY", 1));
     expect_untouched(3);
-    take(end_of("LIVE", 4));
+    receive(end_of("LIVE", 4));
     ASSERT_EQ(seen_.clears.size(), 1U);
     EXPECT_EQ(seen_.clears[0].reason, ClearReason::end_of_session);
-    take(end_of("LIVE", 4));
-    take(orders("NEXT", 1, 2));
+    receive(end_of("LIVE", 4));
+    receive(orders("NEXT", 1, 2));
     EXPECT_EQ(seen_.clears.size(), 1U);
-    take(orders("NEXT", 3, 2));
+    receive(orders("NEXT", 3, 2));
     ASSERT_EQ(seen_.clears.size(), 2U);
     EXPECT_EQ(decoder_.order_books().live_orders(), 4U);
-    EXPECT_TRUE(decoder_.is_complete());
+    EXPECT_TRUE(decoder_.books().is_complete());
     EXPECT_TRUE(seen_.gaps.empty());
-    take(end_of("LIVE", 4));
+    receive(end_of("LIVE", 4));
     EXPECT_EQ(decoder_.order_books().live_orders(), 4U) << "the old session ends again";
 }
 
-TEST_F(SessionChange, OfALongFirstDatagramNothingIsLost) {
-    take(orders("LIVE", 1, 1));
+TEST_F(SessionChange, ALongFirstDatagramIsComplete) {
+    receive(orders("LIVE", 1, 1));
     const auto long_one = orders("NEXT", 1, 900);
     ASSERT_GT(long_one.size(), 32'768U);
-    take(long_one);
+    receive(long_one);
     expect_untouched(1);
-    take(orders("NEXT", 901, 1));
+    receive(orders("NEXT", 901, 1));
     expect_changed(901);
 }
 
 TEST_F(SessionChange, AfterAStraySessionWasAcceptedTheRealOneIsFollowedFromItsSecondDatagram) {
-    take(orders("LIVE", 1, 3));
+    receive(orders("LIVE", 1, 3));
     now_ += Sessions::kSilentNs;
-    take(heartbeat("STRAY", 1));
+    receive(orders("STRAY", 1, 1));
     ASSERT_EQ(seen_.clears.size(), 1U);
-    take(orders("LIVE", 4, 1));
-    take(heartbeat("LIVE", 5));
+    receive(orders("LIVE", 4, 1));
+    receive(heartbeat("LIVE", 5));
     expect_session("LIVE");
     ASSERT_EQ(seen_.gaps.size(), 1U) << "what the stray datagram has voided is missing";
     EXPECT_EQ(seen_.gaps[0].last, 3U);
@@ -241,15 +244,15 @@ TEST_F(SessionChange, AfterAStraySessionWasAcceptedTheRealOneIsFollowedFromItsSe
 }
 
 TEST_F(SessionChange, TheRepeatedEndOfASessionThatWasLeftIsIgnored) {
-    take(orders("LIVE", 1, 1));
-    take(orders("NEXT", 1, 1));
-    take(orders("NEXT", 2, 1));
-    for (int i = 0; i < 40; ++i) take(end_of("LIVE", 2));
+    receive(orders("LIVE", 1, 1));
+    receive(orders("NEXT", 1, 1));
+    receive(orders("NEXT", 2, 1));
+    for (int i = 0; i < 40; ++i) receive(end_of("LIVE", 2));
     expect_changed(2);
 }
 
 TEST_F(SessionChange, ASessionThatIsNotPrintableIsMalformed) {
-    take(orders("LIVE", 1, 1));
+    receive(orders("LIVE", 1, 1));
     for (const char bad : {'\0', '\x1F', '\x7F', '\xFF'}) {
         for (std::size_t at = 0; at < 10; ++at) {
             auto bytes = orders("NEXT", 1, 1);
@@ -271,10 +274,10 @@ class SessionChangeOfLines : public SessionChange {
 protected:
     using Arbiter = LineArbiter<ItchDecoder>;
 
-    void take(std::size_t line, const Bytes& bytes) {
+    void receive(std::size_t line, const Bytes& bytes) {
         now_ += kSecond / 10;
         DecoderTarget target{decoder_, seen_, [](std::span<const std::byte>, const DecodeResult&) {}};
-        arbiter_.take(line, bytes, {.receive_utc_ns = now_, .receive_ticks = 1, .channel = 0}, target);
+        arbiter_.receive(line, bytes, {.receive_utc_ns = now_, .receive_ticks = 1, .channel = 0}, target);
         std::uint64_t came = 0;
         std::uint64_t became = arbiter_.held();
         for (std::size_t i = 0; i <= Arbiter::kAnswers; ++i) {
@@ -285,8 +288,8 @@ protected:
         ASSERT_EQ(came, became);
     }
     void both(const Bytes& bytes) {
-        take(0, bytes);
-        take(1, bytes);
+        receive(0, bytes);
+        receive(1, bytes);
     }
     void give_up() {
         DecoderTarget target{decoder_, seen_, [](std::span<const std::byte>, const DecodeResult&) {}};
@@ -298,7 +301,7 @@ protected:
 TEST_F(SessionChangeOfLines, StrayDatagramsOnEitherLineChangeNothing) {
     both(orders("LIVE", 1, 1));
     for (std::uint64_t i = 0; i < 50; ++i) {
-        take(i % 2, orders("STRAY", 1 + i, 1, "MSFT"));
+        receive(i % 2, orders("STRAY", 1 + i, 1, "MSFT"));
         both(orders("LIVE", 2 + i, 1));
     }
     both(orders("STRAY", 1, 1, "MSFT"));
@@ -309,58 +312,58 @@ TEST_F(SessionChangeOfLines, StrayDatagramsOnEitherLineChangeNothing) {
 
 TEST_F(SessionChangeOfLines, EachLineConfirmsItsOwn) {
     both(orders("LIVE", 1, 1));
-    take(0, orders("STRAY", 1, 1, "MSFT"));
-    take(1, orders("STRAY", 2, 1, "MSFT"));
+    receive(0, orders("STRAY", 1, 1, "MSFT"));
+    receive(1, orders("STRAY", 2, 1, "MSFT"));
     both(orders("LIVE", 2, 1));
     expect_untouched(2);
 }
 
 TEST_F(SessionChangeOfLines, AStrayDatagramThatALineHoldsIsCountedWhenTheOtherLineChangesTheSession) {
     both(orders("LIVE", 1, 1));
-    take(1, orders("STRAY", 1, 1, "MSFT"));  // held
-    take(0, orders("NEXT", 1, 1));
-    take(0, orders("NEXT", 2, 1));
+    receive(1, orders("STRAY", 1, 1, "MSFT"));  // held
+    receive(0, orders("NEXT", 1, 1));
+    receive(0, orders("NEXT", 2, 1));
     expect_changed(2);
-    take(1, orders("STRAY", 1, 1, "MSFT"));  // the account in take() is the proof
-    take(1, orders("NEXT", 1, 1));
+    receive(1, orders("STRAY", 1, 1, "MSFT"));  // receive() checks the account
+    receive(1, orders("NEXT", 1, 1));
     expect_changed(2);
     EXPECT_EQ(table_.size(), 1U);
 }
 
 TEST_F(SessionChangeOfLines, LinesMayChangeAtDifferentMoments) {
     both(orders("LIVE", 1, 3));
-    take(0, orders("NEXT", 1, 1));
-    take(1, orders("LIVE", 4, 1));
+    receive(0, orders("NEXT", 1, 1));
+    receive(1, orders("LIVE", 4, 1));
     expect_untouched(4);
-    take(0, orders("NEXT", 2, 1));
+    receive(0, orders("NEXT", 2, 1));
     expect_changed(2);
-    for (std::uint64_t i = 0; i < 40; ++i) take(1, orders("LIVE", 5 + i, 1));
-    take(0, orders("NEXT", 3, 1));
+    for (std::uint64_t i = 0; i < 40; ++i) receive(1, orders("LIVE", 5 + i, 1));
+    receive(0, orders("NEXT", 3, 1));
     expect_changed(3);
-    for (std::uint64_t first = 1; first <= 4; ++first) take(1, orders("NEXT", first, 1));
+    for (std::uint64_t first = 1; first <= 4; ++first) receive(1, orders("NEXT", first, 1));
     expect_changed(4);
 }
 
 TEST_F(SessionChangeOfLines, ALineThatStaysInAnotherSessionIsKnown) {
     both(orders("LIVE", 1, 1));
-    take(0, orders("NEXT", 1, 1));
-    take(0, orders("NEXT", 2, 1));
-    for (std::uint64_t i = 0; i < 40; ++i) take(1, orders("LIVE", 2 + i, 1));
+    receive(0, orders("NEXT", 1, 1));
+    receive(0, orders("NEXT", 2, 1));
+    for (std::uint64_t i = 0; i < 40; ++i) receive(1, orders("LIVE", 2 + i, 1));
     EXPECT_EQ(arbiter_.apart(0), 0U);
     EXPECT_EQ(arbiter_.apart(1), 40U);
     EXPECT_EQ(Sequencing<ItchDecoder>::name_of(arbiter_.session_apart(1)).view(), "LIVE");
-    take(1, orders("NEXT", 1, 1));
+    receive(1, orders("NEXT", 1, 1));
     EXPECT_EQ(arbiter_.apart(1), 0U);
-    take(0, orders("STRAY", 1, 1));
+    receive(0, orders("STRAY", 1, 1));
     EXPECT_EQ(arbiter_.apart(0), 1U);
     EXPECT_EQ(Sequencing<QuotesDecoder>::name_of({.number = ~0ULL, .channel = 1}).view(), "18446744073709551615");
 }
 
-TEST_F(SessionChangeOfLines, WhatTheOtherLineHasHeldFillsItsPlace) {
+TEST_F(SessionChangeOfLines, DatagramsHeldByTheOtherLineFillTheGap) {
     both(orders("LIVE", 1, 3));
-    take(0, orders("NEXT", 1, 2));  // line B loses this one, line A what follows it
-    take(1, orders("NEXT", 3, 1));
-    take(1, orders("NEXT", 4, 1));
+    receive(0, orders("NEXT", 1, 2));  // line B loses this datagram, line A the next one
+    receive(1, orders("NEXT", 3, 1));
+    receive(1, orders("NEXT", 4, 1));
     expect_changed(4);
     EXPECT_FALSE(arbiter_.holding());
     EXPECT_EQ(seen_.quotes.at(3).feed_sequence, 1U);
@@ -368,23 +371,23 @@ TEST_F(SessionChangeOfLines, WhatTheOtherLineHasHeldFillsItsPlace) {
 
 TEST_F(SessionChangeOfLines, ANewSessionWhoseStartNoLineReceivedBeginsWithAGap) {
     both(orders("LIVE", 1, 3));
-    take(0, orders("NEXT", 2, 1));
-    take(0, heartbeat("NEXT", 3));
+    receive(0, orders("NEXT", 2, 1));
+    receive(0, heartbeat("NEXT", 3));
     expect_changed(0);
     ASSERT_TRUE(arbiter_.holding());
-    take(1, orders("NEXT", 1, 1));
+    receive(1, orders("NEXT", 1, 1));
     expect_changed(2);
     EXPECT_FALSE(arbiter_.holding());
 }
 
 TEST_F(SessionChangeOfLines, ASessionChangeEndsTheWaitForAnOpenGap) {
     both(orders("LIVE", 1, 3));
-    take(0, orders("LIVE", 5, 1));
+    receive(0, orders("LIVE", 5, 1));
     ASSERT_TRUE(arbiter_.holding());
-    take(0, orders("NEXT", 1, 1));
+    receive(0, orders("NEXT", 1, 1));
     EXPECT_TRUE(arbiter_.holding());
     EXPECT_TRUE(seen_.gaps.empty()) << "line B may still close it";
-    take(0, orders("NEXT", 2, 1));
+    receive(0, orders("NEXT", 2, 1));
     ASSERT_EQ(seen_.gaps.size(), 1U);
     EXPECT_EQ(seen_.gaps[0].first, 4U);
     seen_.gaps.clear();
@@ -393,21 +396,21 @@ TEST_F(SessionChangeOfLines, ASessionChangeEndsTheWaitForAnOpenGap) {
 
 TEST_F(SessionChangeOfLines, AStrayDatagramDoesNotEndTheWaitForAnOpenGap) {
     both(orders("LIVE", 1, 3));
-    take(0, orders("LIVE", 5, 1));
-    take(0, orders("STRAY", 1, 1, "MSFT"));
-    take(1, orders("LIVE", 4, 1));
+    receive(0, orders("LIVE", 5, 1));
+    receive(0, orders("STRAY", 1, 1, "MSFT"));
+    receive(1, orders("LIVE", 4, 1));
     expect_untouched(5);
 }
 
 TEST_F(SessionChangeOfLines, SilenceOfBothLinesLetsTheFirstDatagramIn) {
     both(orders("LIVE", 1, 3));
     now_ += Sessions::kSilentNs - kSecond;
-    take(1, heartbeat("LIVE", 4));
+    receive(1, heartbeat("LIVE", 4));
     now_ += kSecond;
-    take(0, orders("NEXT", 1, 1));
+    receive(0, orders("NEXT", 1, 1));
     expect_untouched(3);
     now_ += Sessions::kSilentNs;
-    take(1, orders("NEXT", 2, 1));
+    receive(1, orders("NEXT", 2, 1));
     expect_changed(2);
 }
 
@@ -415,12 +418,12 @@ TEST_F(SessionChangeOfLines, AfterAStraySessionWasAcceptedTheRealOneIsFollowedOn
     for (const std::size_t line : {std::size_t{0}, std::size_t{1}}) {
         both(orders("LIVE", 1 + 5 * line, 3));
         now_ += Sessions::kSilentNs;
-        take(0, heartbeat("STRAY", 1));
+        receive(0, orders("STRAY", 1, 1));
         expect_session("STRAY");
         // Line 1 may be the slower one of a real change, until the new session has been silent.
         if (line == 1) now_ += Sessions::kSilentNs;
-        take(line, orders("LIVE", 4 + 5 * line, 1));
-        take(line, orders("LIVE", 5 + 5 * line, 1));
+        receive(line, orders("LIVE", 4 + 5 * line, 1));
+        receive(line, orders("LIVE", 5 + 5 * line, 1));
         expect_session("LIVE");
         ASSERT_TRUE(arbiter_.holding()) << "the other line, or a server, may bring what the stray datagram has voided";
         give_up();
@@ -442,8 +445,8 @@ TEST_F(SessionChangeOfLines, TheEndOfASessionAndTheNextOne) {
 
 TEST_F(SessionChangeOfLines, AnswersOfTheServerChangeNoSession) {
     both(orders("LIVE", 1, 3));
-    take(Arbiter::kAnswers, orders("NEXT", 1, 1));
-    take(Arbiter::kAnswers, orders("NEXT", 2, 1));
+    receive(Arbiter::kAnswers, orders("NEXT", 1, 1));
+    receive(Arbiter::kAnswers, orders("NEXT", 2, 1));
     expect_untouched(3);
 }
 

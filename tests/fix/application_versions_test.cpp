@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kUnsupported = "58=Invalid/Unsupported Application Version|";
 
-/// An order of FIX Latest: with a field that no earlier version has, and without OrdType.
+/// An order of FIX Latest with a field that no earlier version has, and without OrdType.
 Dictionary latest_dictionary() {
     Dictionary dictionary{"FIX.Latest"};
     dictionary.define_field(11, "ClOrdID", FieldType::text);
@@ -27,7 +27,7 @@ Dictionary latest_dictionary() {
     return dictionary;
 }
 
-/// A session of FIX 5.0 SP2, whose messages pass unchecked, that carries FIX 4.4 and FIX Latest besides.
+/// A session of FIX 5.0 SP2 without message validation, which also carries FIX 4.4 and FIX Latest.
 class SessionVersions : public ::testing::Test {
 protected:
     static constexpr const char* kLogon = "98=0|108=30|1137=9|";
@@ -125,7 +125,7 @@ TEST_F(SessionVersions, ThePeersDefaultMayBeAnyVersionOfTheSession) {
     EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Invalid tag number|371=40|372=D|373=0|\n");
 }
 
-TEST_F(SessionVersions, ALaterLogonTakesThePlaceOfAnEarlierOne) {
+TEST_F(SessionVersions, ALaterLogonReplacesAnEarlierOne) {
     Peer peer{config()};
     peer.log_on("98=0|108=30|384=1|372=D|1130=6|1137=10|");
     EXPECT_EQ(version_of(peer, "35=D|34=2|"), ApplicationVersion::fix44);
@@ -168,21 +168,21 @@ TEST_F(SessionVersions, WithQuickFixRepliesAnUnknownDefaultGetsTheLogoutOfQuickF
     EXPECT_EQ(again.sent(), "35=5|34=1|58=Invalid DefaultApplVerID=33|\n");
 }
 
-TEST_F(SessionVersions, ALogonWithMoreMessageTypesThanThereIsRoomForIsRefused) {
+TEST_F(SessionVersions, ALogonWithTooManyMessageTypesIsRefused) {
     const auto logon_of = [](std::size_t types) {
         std::string body = "98=0|108=30|384=" + std::to_string(types) + "|";
         for (std::size_t i = 0; i < types; ++i) body += "372=U" + std::to_string(i) + "|1130=6|";
         return body + "1137=9|";
     };
     Peer full{config()};
-    full.log_on(logon_of(ApplicationVersions::kMostTypes));
+    full.log_on(logon_of(ApplicationVersions::kMaxTypes));
     for (const auto* type : {"U0", "U100", "U255"}) {
         EXPECT_EQ(version_of(full, "35=" + std::string{type} + "|34=2|"), ApplicationVersion::fix44);
     }
     EXPECT_EQ(version_of(full, "35=U256|34=2|"), ApplicationVersion::fix50sp2);
     Peer over{config()};
     over.session_.on_connect(over.now_);
-    over.give("A", logon_of(ApplicationVersions::kMostTypes + 1));
+    over.give("A", logon_of(ApplicationVersions::kMaxTypes + 1));
     EXPECT_EQ(over.refusals_, std::vector<std::string>{"384 NoMsgTypes gives versions to more than 256 message types"});
     Peer longer{config()};
     longer.session_.on_connect(longer.now_);
@@ -227,7 +227,7 @@ TEST_F(SessionVersions, AMessageThatWaitedForItsTurnIsComparedWithItsDictionaryT
     EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 4}));
 }
 
-TEST_F(SessionVersions, NothingIsAllocatedForAMessageOfAnyVersion) {
+TEST_F(SessionVersions, AMessageOfAnyVersionNeedsNoAllocation) {
     auto plain = config();
     plain.quickfix_replies = true;
     MemoryStore store{kStart, ByteCount{1U << 16U}};
@@ -257,7 +257,7 @@ TEST_F(SessionVersions, NothingIsAllocatedForAMessageOfAnyVersion) {
         static_cast<void>(session.on_bytes(bytes_of(message), kStartMoment));
     }
     const auto allocations = heap.allocations();
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Their run times allocate.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Sanitizers allocate.
     EXPECT_EQ(allocations, 0U);
 #else
     static_cast<void>(allocations);

@@ -69,7 +69,7 @@ TEST_P(DelimiterScan, ComparesAsTheScalarCodeDoes) {
         for (std::size_t i = 0; i < size; ++i) {
             if (mask[i] == 0) bytes[i] = static_cast<char>(2 + random() % 254);
         }
-        // Half of them with one byte that is wrong, of those that count or of the others.
+        // Half of the messages have one wrong byte, in a position that matters or in another.
         const bool spoil = size != 0 && random() % 2 == 0;
         if (spoil) {
             const auto at = random() % size;
@@ -87,7 +87,7 @@ TEST_P(DelimiterScan, ComparesAsTheScalarCodeDoes) {
 }
 
 TEST_P(DelimiterScan, ReadsNoByteBeyondTheOnesGiven) {
-    // On the heap exactly, so that the address sanitizer would see it.
+    // A heap block of exactly this size, so that AddressSanitizer detects reads outside.
     DelimiterMasks masks;
     for (std::size_t size = 0; size < 300; ++size) {
         const std::vector<char> bytes(size, '=');

@@ -18,7 +18,7 @@ constexpr const char* kHeader = "|34=2|49=A|52=20240102-03:04:05|56=B|";
 
 class DictionaryCheck : public testing::Test {
 protected:
-    /// "reason tag" of the first thing wrong, or "" when the message is right.
+    /// "reason tag" of the first error, or "" if the message is valid.
     std::string wrong_with(std::string_view type, std::string_view body, Validator::Options options = {}) {
         return wrong_with_whole("35=" + std::string{type} + kHeader + std::string{body}, options);
     }
@@ -115,7 +115,7 @@ TEST_F(DictionaryCheck, AGroupCountThatIsNotTheNumberOfInstancesIsRejectedWithRe
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=0|448=x|452=1|"), "16 453");
 }
 
-TEST_F(DictionaryCheck, AWrongGroupCountCountsBeforeWhatIsWrongInTheInstances) {
+TEST_F(DictionaryCheck, AWrongGroupCountIsReportedBeforeErrorsInTheInstances) {
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=3|448=x|452=?|448=y|"), "16 453");
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=2|448=x|452=?|448=y|452=1|"), "6 452");
 }
@@ -132,7 +132,7 @@ TEST_F(DictionaryCheck, HopsInTheHeaderAreAGroup) {
     EXPECT_EQ(wrong_with_whole("35=0|34=2|49=A|52=20240102-03:04:05|56=B|627=2|628=x|"), "16 627");
 }
 
-TEST_F(DictionaryCheck, TheSessionLevelAloneChecksSessionMessagesAndLetsTheOthersPass) {
+TEST_F(DictionaryCheck, TheSessionLevelAloneChecksOnlySessionMessages) {
     dictionary_ = Dictionary::session_level(Version::fix44);
     EXPECT_EQ(wrong_with("D", "40=1|40=2|7777=x|"), "");
     EXPECT_EQ(wrong_with("D", "40=|"), "4 40");

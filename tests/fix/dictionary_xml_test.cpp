@@ -2,11 +2,14 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <millpond/fix/dictionary_xml.hpp>
+#include <millpond/fix/parser.hpp>
 
+#include "tests/fix/messages.hpp"
 #include "tests/support/fix_dictionaries.hpp"
 
 namespace millpond::fix {
@@ -74,9 +77,80 @@ TEST(DictionaryXml, AFaultNamesItsPlace) {
               std::string::npos);
     EXPECT_NE(fault_in(xml_with("<group name='NoPartyIDs' required='N'/>")).find("is empty"), std::string::npos);
     EXPECT_NE(fault_in(xml_with("<fold name='x'/>")).find("<fold>"), std::string::npos);
-    auto unknown_type = xml_with("");
-    unknown_type.replace(unknown_type.find("NUMINGROUP"), 10, "NUMBERLESS");
-    EXPECT_NE(fault_in(unknown_type).find("NUMBERLESS"), std::string::npos);
+}
+
+std::string xml_with_fields(const std::string& fields) {
+    auto xml = xml_with("");
+    xml.insert(xml.find("</fields>"), fields);
+    return xml;
+}
+
+TEST(DictionaryXml, TypesAreKnownInAnyCaseAndWithHyphens) {
+    const auto dictionary = read_dictionary(
+        xml_with_fields("<field number='200' name='MaturityMonthYear' type='MONTH-YEAR'/>"
+                        "<field number='205' name='MaturityDay' type='DAY-OF-MONTH'/>"
+                        "<field number='9001' name='Note' type='String'/><field number='9002' name='Fee' type='Amt'/>"
+                        "<field number='9003' name='Cut' type='UTC-TIMESTAMP'/>"));
+    EXPECT_EQ(dictionary.field(200)->type, FieldType::text);
+    EXPECT_EQ(dictionary.field(205)->type, FieldType::text);
+    EXPECT_EQ(dictionary.field(9001)->type, FieldType::text);
+    EXPECT_EQ(dictionary.field(9002)->type, FieldType::decimal);
+    EXPECT_EQ(dictionary.field(9003)->type, FieldType::utc_timestamp);
+    EXPECT_TRUE(dictionary.warnings().empty());
+}
+
+TEST(DictionaryXml, AFieldOfAnUnknownTypeIsTextAndWarnedOf) {
+    const auto dictionary =
+        read_dictionary(xml_with_fields("<field number='9001' name='Mood' type='FEELING'>"
+                                        "<value enum='1' description='GOOD'/></field>"));
+    ASSERT_NE(dictionary.field(9001), nullptr);
+    EXPECT_EQ(dictionary.field(9001)->type, FieldType::text);
+    EXPECT_FALSE(dictionary.field(9001)->allows("2"));
+    EXPECT_EQ(dictionary.warnings(),
+              std::vector<std::string>{"field Mood has the unknown type 'FEELING': it is read as text"});
+}
+
+TEST(DictionaryXml, AFieldThatAllowsOtherValuesAcceptsAny) {
+    const auto dictionary =
+        read_dictionary(xml_with_fields("<field number='103' name='OrdRejReason' type='INT' allowOtherValues='true'>"
+                                        "<value enum='1' description='UNKNOWN_SYMBOL'/></field>"));
+    EXPECT_TRUE(dictionary.field(103)->allows("1"));
+    EXPECT_TRUE(dictionary.field(103)->allows("77"));
+}
+
+TEST(DictionaryXml, TheLengthOfADataFieldIsNamedLikeItOrTheTagBeforeIt) {
+    const auto dictionary =
+        read_dictionary(xml_with_fields("<field number='20001' name='BlobLen' type='LENGTH'/>"
+                                        "<field number='20002' name='BlobData' type='DATA'/>"
+                                        "<field number='20004' name='Proof' type='DATA'/>"
+                                        "<field number='20003' name='Nonce' type='LENGTH'/>"
+                                        "<field number='20009' name='ProofLength' type='LENGTH'/>"));
+    EXPECT_EQ(dictionary.data_fields().data_of(20001), 20002U);
+    EXPECT_EQ(dictionary.data_fields().data_of(20009), 20004U);
+    EXPECT_EQ(dictionary.data_fields().data_of(20003), 0U);
+    EXPECT_TRUE(dictionary.warnings().empty());
+    Parser parser{{.data_fields = dictionary.data_fields()}};
+    const auto bytes = message_of("FIX.4.4", "35=D|20001=9|20002=a|b=|10=1|");
+    const auto frame = next_frame(bytes_of(bytes));
+    ASSERT_TRUE(frame);
+    const auto message = parser.parse(*frame);
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text(20002),
+              "a\x01"
+              "b=\x01"
+              "10=1");
+}
+
+TEST(DictionaryXml, ADataFieldWithoutALengthIsWarnedOf) {
+    const auto dictionary = read_dictionary(xml_with_fields(
+        "<field number='20001' name='Size' type='INT'/><field number='20002' name='Blob' type='DATA'/>"
+        "<field number='20003' name='Line' type='SEQNUM'/><field number='20004' name='Seal' type='DATA'/>"
+        "<field number='96' name='RawData' type='DATA'/>"));
+    EXPECT_EQ(dictionary.warnings(),
+              (std::vector<std::string>{
+                  "data field Blob(20002) has no length field: its values cannot contain the delimiter",
+                  "data field Seal(20004) has no length field: its values cannot contain the delimiter"}));
+    EXPECT_EQ(dictionary.data_fields().data_of(20003), 0U);
 }
 
 TEST(DictionaryXml, TheDictionariesOfAllVersionsAreRead) {
@@ -100,6 +174,7 @@ TEST(DictionaryXml, TheDictionariesOfAllVersionsAreRead) {
         EXPECT_EQ(dictionary.version_name(), expected.version);
         EXPECT_EQ(dictionary.messages().size(), expected.messages) << expected.file;
         EXPECT_NE(dictionary.data_fields().data_of(95), 0U);
+        EXPECT_TRUE(dictionary.warnings().empty()) << expected.file << ": " << dictionary.warnings().front();
     }
 }
 

@@ -13,7 +13,7 @@
 namespace millpond::fix {
 namespace {
 
-/// Parties (453) of a message, each with sub-ids (802), each of those with notes (9001).
+/// Parties (453) of a message, each with sub-ids (802), each of which has notes (9001).
 FieldSet parties() {
     FieldSet body;
     body.add(11, true);
@@ -78,14 +78,14 @@ TEST_F(GroupTest, GroupsNestToAnyDepth) {
     EXPECT_EQ(walked, "A3(a10,n1,n2;a27;)B0(b10;)");
 }
 
-TEST_F(GroupTest, AFieldOfANestedGroupIsNoFieldOfTheInstance) {
+TEST_F(GroupTest, AFieldOfANestedGroupIsNotAFieldOfTheInstance) {
     const auto all = group("453=1|448=A|802=1|523=a1|452=3|");
     ASSERT_EQ(all.size(), 1U);
     EXPECT_FALSE(all.begin()->has(523));
     EXPECT_EQ(all.begin()->integer(452), 3);
 }
 
-TEST_F(GroupTest, ThereAreNoMoreInstancesThanStatedAndNoneThatAreNotThere) {
+TEST_F(GroupTest, ThereAreAtMostAsManyInstancesAsStatedAndAsExist) {
     EXPECT_EQ(group("453=1|448=A|448=B|").size(), 1U);
     EXPECT_EQ(group("453=3|448=A|448=B|58=end|").size(), 2U);
     EXPECT_EQ(group("453=9|58=end|").size(), 0U);

@@ -22,14 +22,14 @@
 #include "tests/fix/store_folder.hpp"
 #include "tests/support/child_process.hpp"
 
-// Stores of segments = 0, which grow with their messages up to a bound.
+// Stores with segments = 0, which grow with their messages up to a limit.
 namespace millpond::fix {
 namespace {
 
 const FileStore::Options kGrowing{.data_bytes = std::size_t{16} << 20U, .segments = 0};
 const std::string kBulk(1000, 'm');
 
-/// Stores messages of a thousand bytes up to this number, with a thread's maintenance now and then.
+/// Stores messages of a thousand bytes up to this number, with maintenance between.
 void bulk_up_to(FileStore& store, std::uint64_t last, core::Moment now = {}) {
     for (auto i = store.next_sender(); i <= last; ++i) {
         ASSERT_TRUE(store.store(kBulk)) << i;
@@ -39,27 +39,28 @@ void bulk_up_to(FileStore& store, std::uint64_t last, core::Moment now = {}) {
     ASSERT_FALSE(store.maintain(now));
 }
 
-TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomInTheLastSegmentThatIsFree) {
-    constexpr std::size_t kLongest = 16'384;
+TEST_F(FileStoreTest, AClaimWithSpareLeavesCapacityInTheLastFreeSegment) {
+    constexpr std::size_t kMaxMessage = 16'384;
     constexpr std::size_t kSpare = 4;
     FileStore store{path(), 0, kGrowing};
     for (int round = 0; round < 4; ++round) {
         std::uint64_t kept = 0;
-        // No thread's maintenance brings another segment meanwhile.
-        for (auto room = store.claim_with_spare(kLongest); !room.empty(); room = store.claim_with_spare(kLongest)) {
-            store.commit(std::string_view{room}.substr(0, 1 + kept++ * 37 % kLongest));
+        // No maintenance adds a segment in the meantime.
+        for (auto claim = store.claim_with_spare(kMaxMessage); !claim.empty();
+             claim = store.claim_with_spare(kMaxMessage)) {
+            store.commit(std::string_view{claim}.substr(0, 1 + kept++ * 37 % kMaxMessage));
         }
         EXPECT_GT(kept, 50U) << round;
         const auto first = store.next_sender() - kept;
         for (std::uint64_t i = 0; i < kept; ++i) ASSERT_TRUE(store.retrieve(first + i)) << round << ' ' << i;
-        for (std::size_t i = 0; i < kSpare; ++i) ASSERT_TRUE(store.store(std::string(kLongest, 's'))) << round;
+        for (std::size_t i = 0; i < kSpare; ++i) ASSERT_TRUE(store.store(std::string(kMaxMessage, 's'))) << round;
         store.mark_written(store.next_sender() - 1);
         ASSERT_FALSE(round % 2 == 1 && store.maintain({}));
     }
 }
 
-TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGivenUp) {
-    constexpr std::size_t kLongest = 16'384;
+TEST_F(FileStoreTest, AClaimWithSpareLeavesCapacityWheneverSegmentsArePreparedAndRemoved) {
+    constexpr std::size_t kMaxMessage = 16'384;
     constexpr std::size_t kSpare = 4;
     std::mt19937 random{7};
     const auto one_in = [&](unsigned chance) { return random() % chance == 0; };
@@ -68,7 +69,7 @@ TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGiv
     options.keep_ns = 1'000;
     FileStore store{path(), 0, options};
     std::int64_t now_ns = 1;
-    // Often or seldom, and never in some rounds: a thread that is late.
+    // Maintenance is frequent, rare, or in some rounds missing, like that of a late thread.
     unsigned seldom = 1;
     const auto other_thread = [&] {
         if (seldom == 0 || !one_in(seldom)) return;
@@ -81,21 +82,21 @@ TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGiv
         for (int i = 0; i < 3'000; ++i) {
             other_thread();
             if (one_in(40)) store.trim();
-            const auto room = store.claim_with_spare(kLongest);
+            const auto claim = store.claim_with_spare(kMaxMessage);
             other_thread();
-            if (room.empty()) {
+            if (claim.empty()) {
                 ++refusals;
-                // A Logon and what goes with it.
+                // The spare capacity holds the messages of a Logon.
                 for (std::size_t spare = 0; spare < kSpare; ++spare) {
-                    ASSERT_TRUE(store.store(std::string(kLongest, 's'))) << round << ' ' << i << ' ' << spare;
+                    ASSERT_TRUE(store.store(std::string(kMaxMessage, 's'))) << round << ' ' << i << ' ' << spare;
                     other_thread();
                     if (one_in(2)) store.trim();
                 }
                 break;
             }
-            store.commit(std::string_view{room}.substr(0, 1 + random() % kLongest));
+            store.commit(std::string_view{claim}.substr(0, 1 + random() % kMaxMessage));
         }
-        // The counterparty takes some or all of it.
+        // The counterparty reads some or all of the messages.
         const auto newest = store.next_sender() - 1;
         store.mark_written(one_in(3) ? newest - std::min<std::uint64_t>(newest, random() % 200) : newest);
         store.trim();
@@ -103,25 +104,25 @@ TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGiv
     EXPECT_GT(refusals, 20U);
 }
 
-TEST_F(FileStoreTest, ItsStandingIsThatOfEachSegmentAndOfTheNextProcess) {
-    constexpr StoreStanding kStanding{.role = StoreRole::promoted,
-                                      .epoch = 3,
-                                      .epoch_first = 4,
-                                      .superseded_by = 5,
-                                      .replica_next = 6,
-                                      .lineage = 7,
-                                      .copied_epoch = 2};
+TEST_F(FileStoreTest, ItsSnapshotEqualsThatOfEachSegmentAndOfTheNextProcess) {
+    constexpr StandbyState kStanding{.role = StoreRole::promoted,
+                                     .epoch = 3,
+                                     .epoch_first = 4,
+                                     .superseded_by = 5,
+                                     .replica_next = 6,
+                                     .lineage = 7,
+                                     .copied_epoch = 2};
     {
         FileStore store{path(), 0, kGrowing};
-        store.set_standing(kStanding);
+        store.set_standby_state(kStanding);
         const auto before = store.segments();
         bulk_up_to(store, 5'000);
         EXPECT_GT(store.segments(), before);
-        EXPECT_EQ(store.standing(), kStanding);
+        EXPECT_EQ(store.standby_state(), kStanding);
         store.reset(9);
-        EXPECT_EQ(store.standing(), kStanding);
+        EXPECT_EQ(store.standby_state(), kStanding);
     }
-    EXPECT_EQ((FileStore{path(), 0, kGrowing}.standing()), kStanding);
+    EXPECT_EQ((FileStore{path(), 0, kGrowing}.standby_state()), kStanding);
 }
 
 TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {
@@ -139,7 +140,7 @@ TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {
     store.retrieve_range(1, 0, [&](std::uint64_t, std::string_view) { ++there; });
     EXPECT_GT(there, 8'000U);
     EXPECT_EQ(store.counters().overwritten.read() + there, 40'000U);
-    // Files of segments that were given up are gone; the first one, which holds the lock, stays.
+    // Files of removed segments no longer exist; the first one, which has the lock, stays.
     std::uintmax_t on_disk = 0;
     for (const auto number : FileStore::segment_numbers(path())) {
         on_disk += std::filesystem::file_size(FileStore::segment_path(path(), number));
@@ -181,22 +182,22 @@ TEST_F(FileStoreTest, SegmentsThatAreTooOldAreGivenUpAndTheCurrentOneIsNot) {
         store.trim();
         EXPECT_EQ(store.capacity_bytes(), before);
         ASSERT_FALSE(store.maintain({.utc_ns = 3 * kDay + 1}));
-        store.trim();  // what was left on the first day
+        store.trim();  // segments left from the first day
         EXPECT_EQ(store.retrieve(1), std::nullopt);
         EXPECT_EQ(store.retrieve(5'000), kBulk);
         EXPECT_GT(store.counters().overwritten.read(), 900U);
     }
-    // A week later only what is current is there.
+    // A week later only the current segment remains.
     const FileStore store{path(), 9 * kDay, options};
     EXPECT_EQ(store.next_sender(), 6'001U);
     EXPECT_EQ(store.retrieve(6'000), kBulk);
     EXPECT_EQ(store.segments(), 2U);
 }
 
-TEST_F(FileStoreTest, AResetGivesTheDiskBackOnceTheSocketHasTakenWhatWasSentBefore) {
+TEST_F(FileStoreTest, AResetFreesDiskSpaceOnceEarlierMessagesAreSent) {
     FileStore store{path(), 0, kGrowing};
     bulk_up_to(store, 10'000);
-    ASSERT_TRUE(store.store(order(10'001)));  // waits for the socket
+    ASSERT_TRUE(store.store(order(10'001)));  // not yet sent
     const auto before = store.capacity_bytes();
     store.reset(77);
     store.trim();
@@ -229,20 +230,20 @@ TEST_F(FileStoreTest, MessagesOfSegmentsThatWereGivenUpDoNotComeBackWithTheNextP
     EXPECT_EQ(store.next_kept(1), 1U);
 }
 
-/// Bytes of the store's files that are present in this process.
+/// Number of bytes of the store's files that are resident in this process.
 std::size_t resident_bytes(const std::filesystem::path& path) {
     std::ifstream maps{"/proc/self/smaps"};
     std::size_t kib = 0;
     bool ours = false;
     for (std::string line; std::getline(maps, line);) {
-        // The line of a mapping begins with its address, those of its figures with a capital letter.
+        // In smaps, a mapping's line begins with its address, and the lines of its values with a capital letter.
         if (line.front() < 'A' || line.front() > 'Z') ours = line.find(path.string()) != std::string::npos;
         if (ours && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
     }
     return kib * 1024;
 }
 
-TEST_F(FileStoreTest, OldSegmentsAreLetGoFromMemoryAndReadAgainWhenTheyAreAskedFor) {
+TEST_F(FileStoreTest, OldSegmentsAreDroppedFromMemoryAndReadAgainOnRequest) {
     constexpr std::size_t kMiB = std::size_t{1} << 20U;
     auto options = kGrowing;
     options.resident_bytes = 4 * kMiB;
@@ -250,12 +251,12 @@ TEST_F(FileStoreTest, OldSegmentsAreLetGoFromMemoryAndReadAgainWhenTheyAreAskedF
         FileStore store{path(), 0, options};
         bulk_up_to(store, 14'000);
         EXPECT_EQ(store.retrieve(1), kBulk);
-        // The current segment, the next one, each with its index, and a page of each of the others.
+        // The current segment and the next one, each with its index, and one page of each of the others.
         EXPECT_LT(resident_bytes(path()), 10 * kMiB);
         for (std::uint64_t i = 1; i <= 14'000; ++i) ASSERT_EQ(store.retrieve(i), kBulk) << i;
         EXPECT_GT(resident_bytes(path()), 14 * kMiB);
         ASSERT_FALSE(store.maintain({.monotonic_ns = 10}));
-        ASSERT_FALSE(store.maintain({.monotonic_ns = 2'000'000'000}));  // no one has read there for a second
+        ASSERT_FALSE(store.maintain({.monotonic_ns = 2'000'000'000}));  // no read there for a second
         EXPECT_LT(resident_bytes(path()), 10 * kMiB);
     }
     const FileStore store{path(), 0, options};
@@ -271,9 +272,9 @@ TEST_F(FileStoreTest, AStoreWithSegmentsOfOtherSizesIsOpenedWithItsHistory) {
             ASSERT_FALSE(store.maintain({}));
         }
     }
-    // Larger, and for messages that the old segments do not take.
+    // Larger, and for messages that do not fit in the old segments.
     auto options = kGrowing;
-    options.least_bytes = MessageStore::least_bytes(16'384);
+    options.min_bytes = MessageStore::min_bytes(16'384);
     {
         FileStore store{path(), 99, options};
         EXPECT_TRUE(store.recovered());
@@ -286,14 +287,14 @@ TEST_F(FileStoreTest, AStoreWithSegmentsOfOtherSizesIsOpenedWithItsHistory) {
         bulk_up_to(store, 3'000);
         EXPECT_EQ(store.retrieve(300), order(300));
     }
-    // And smaller again: what is beyond the new bound goes.
+    // Smaller again: segments beyond the new limit are removed.
     FileStore store{path(), 99, kSmall};
     EXPECT_EQ(store.next_sender(), 3'001U);
     EXPECT_EQ(store.retrieve(3'000), kBulk);
     EXPECT_EQ(store.retrieve(300), std::nullopt);
 }
 
-TEST_F(FileStoreTest, WhatAKilledProcessLeftUnfinishedIsRemovedOrCompleted) {
+TEST_F(FileStoreTest, UnfinishedFilesOfAKilledProcessAreRemovedOrCompleted) {
     const auto is_there = [&](std::size_t number) {
         return std::filesystem::exists(FileStore::segment_path(path(), number));
     };
@@ -301,7 +302,7 @@ TEST_F(FileStoreTest, WhatAKilledProcessLeftUnfinishedIsRemovedOrCompleted) {
         FileStore store{path(), 0, kGrowing};
         bulk_up_to(store, 2'000);
     }
-    // A file without its size, one without its header, and prepared ones that were never current.
+    // A file without its size, one without its header, and prepared files that were never current.
     std::ofstream{FileStore::segment_path(path(), 20)}.flush();
     std::ofstream{FileStore::segment_path(path(), 21)} << std::string(8192, '\0');
     for (const auto* name : {"22", "23"}) {
@@ -318,7 +319,7 @@ TEST_F(FileStoreTest, WhatAKilledProcessLeftUnfinishedIsRemovedOrCompleted) {
         bulk_up_to(store, 5'000);
         EXPECT_EQ(store.retrieve(1), kBulk);
     }
-    // The first file, before it had anything.
+    // The first file, before it had messages.
     for (const auto number : FileStore::segment_numbers(path())) {
         std::filesystem::remove(FileStore::segment_path(path(), number));
     }
@@ -328,11 +329,8 @@ TEST_F(FileStoreTest, WhatAKilledProcessLeftUnfinishedIsRemovedOrCompleted) {
     EXPECT_TRUE(store.store(kBulk));
 }
 
-TEST_F(FileStoreTest, AFullDiskIsCountedAndTheStoreGoesOnAlsoAfterARestart) {
+TEST_F(FileStoreTest, AFullDiskIsCountedAndTheStoreContinuesEvenAfterARestart) {
     test::ChildProcess child{[&] {
-        struct sigaction ignore{};
-        ignore.sa_handler = SIG_IGN;
-        sigaction(SIGXFSZ, &ignore, nullptr);
         {
             FileStore store{path(), 0, kGrowing};
             const rlimit none{1024, RLIM_INFINITY};
@@ -343,7 +341,7 @@ TEST_F(FileStoreTest, AFullDiskIsCountedAndTheStoreGoesOnAlsoAfterARestart) {
                 static_cast<void>(store.maintain({.monotonic_ns = static_cast<std::int64_t>(i)}));
             }
             if (store.retrieve(20'000) != kBulk) return 4;
-            if (store.counters().failures.read() != 1) return 5;  // it is not tried again at once
+            if (store.counters().failures.read() != 1) return 5;  // not retried at once
             static_cast<void>(store.maintain({.monotonic_ns = 2'000'000'000}));
             if (store.counters().failures.read() != 2) return 6;
         }

@@ -49,7 +49,7 @@ TEST(HeaderGenerator, AGroupThatIsNotThereIsEmpty) {
     EXPECT_EQ(::test::small::NewOrderSingle{*message}.no_party_ids().size(), 0U);
 }
 
-TEST(HeaderGenerator, OnlyTheMessagesAskedForGetAView) {
+TEST(HeaderGenerator, OnlyRequestedMessagesGetAView) {
     const auto dictionary = small_dictionary();
     const auto text = generate_header(dictionary, {.name_space = "a", .message_types = {"0"}});
     EXPECT_NE(text.find("class Heartbeat {"), std::string::npos);

@@ -1,4 +1,4 @@
-// The faults that published FIX code was seen to have, one test each.
+// Faults of published FIX code, one test each.
 #include <string>
 
 #include <gtest/gtest.h>

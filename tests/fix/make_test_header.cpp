@@ -1,4 +1,4 @@
-// make_test_header FILE: writes the header that the generator makes of the tests' small dictionary.
+// make_test_header FILE: writes the header generated from the tests' small dictionary.
 #include <fstream>
 
 #include <millpond/fix/header_generator.hpp>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kSmall = 4096;
 
-/// A message of `size` bytes that tells its number in every word.
+/// A message of `size` bytes with its number in every word.
 std::string message(std::uint64_t number, std::size_t size) {
     std::string text;
     while (text.size() < size) text += std::to_string(number) + ",";
@@ -26,7 +26,7 @@ std::string message(std::uint64_t number, std::size_t size) {
     return text;
 }
 
-TEST(MemoryStore, WhatWasStoredIsRetrievedByItsNumber) {
+TEST(MemoryStore, AStoredMessageIsRetrievedByItsNumber) {
     MemoryStore store{17};
     EXPECT_EQ(store.creation_utc_ns(), 17);
     EXPECT_EQ(store.next_sender(), 1U);
@@ -37,7 +37,7 @@ TEST(MemoryStore, WhatWasStoredIsRetrievedByItsNumber) {
     EXPECT_EQ(store.retrieve(101), std::nullopt);
 }
 
-TEST(MemoryStore, AClaimWithSpareLeavesRoomForLongestMessagesWhereverTheRingIs) {
+TEST(MemoryStore, AClaimWithSpareLeavesCapacityForTheLongestMessagesAtEveryPositionOfTheRing) {
     std::mt19937 random{42};
     for (const std::size_t times : {4U, 5U, 8U, 13U, 16U, 64U}) {
         const std::size_t longest = 1024;
@@ -45,8 +45,9 @@ TEST(MemoryStore, AClaimWithSpareLeavesRoomForLongestMessagesWhereverTheRingIs) 
         MemoryStore store{0, ByteCount{times * longest}};
         for (int round = 0; round < 500; ++round) {
             std::uint64_t kept = 0;
-            for (auto room = store.claim_with_spare(longest); !room.empty(); room = store.claim_with_spare(longest)) {
-                store.commit(std::string_view{room}.substr(0, 1 + random() % longest));
+            for (auto claim = store.claim_with_spare(longest); !claim.empty();
+                 claim = store.claim_with_spare(longest)) {
+                store.commit(std::string_view{claim}.substr(0, 1 + random() % longest));
                 ++kept;
             }
             ASSERT_GE(kept, 1U) << times;
@@ -77,7 +78,7 @@ TEST(MemoryStore, ARangeWhoseEndIsZeroGoesToTheNewest) {
     EXPECT_EQ(visited, (std::vector<std::uint64_t>{2, 3, 5}));
 }
 
-TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
+TEST(MemoryStore, TheNewestReplaceTheOldestForever) {
     MemoryStore store{0, ByteCount{kSmall}};
     std::mt19937 random{1};
     std::map<std::uint64_t, std::string> all;
@@ -86,7 +87,7 @@ TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
         ASSERT_TRUE(store.store(all[i]));
         store.mark_written(i);
         if (i % 500 != 0) continue;
-        // A run of the newest is there, whole; nothing older is.
+        // The newest messages are present and complete; nothing older is.
         auto oldest = i;
         while (oldest > 1 && store.retrieve(oldest - 1)) --oldest;
         EXPECT_GT(i - oldest, 8U);
@@ -106,7 +107,7 @@ TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
     EXPECT_GT(counters.peak_bytes.read(), store.capacity_bytes() / 2);
 }
 
-TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
+TEST(MemoryStore, UnsentMessagesAreNotOverwritten) {
     MemoryStore store{0, ByteCount{kSmall}};
     std::uint64_t stored = 0;
     while (store.store(message(stored + 1, 200))) ++stored;
@@ -122,9 +123,9 @@ TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
 TEST(MemoryStore, AnAbandonedClaimUsesUpNoNumber) {
     MemoryStore store{0, ByteCount{kSmall}};
     ASSERT_TRUE(store.store("one"));
-    const auto room = store.claim(500);
-    ASSERT_EQ(room.size(), 500U);
-    std::memset(room.data(), 'x', room.size());
+    const auto claim = store.claim(500);
+    ASSERT_EQ(claim.size(), 500U);
+    std::memset(claim.data(), 'x', claim.size());
     store.abandon();
     ASSERT_TRUE(store.store("two"));
     EXPECT_EQ(store.next_sender(), 3U);
@@ -132,11 +133,11 @@ TEST(MemoryStore, AnAbandonedClaimUsesUpNoNumber) {
     EXPECT_EQ(store.retrieve(2), "two");
 }
 
-TEST(MemoryStore, AMessageMayBeginBehindTheStartOfItsClaim) {
+TEST(MemoryStore, AMessageMayBeginAfterTheStartOfItsClaim) {
     MemoryStore store{0, ByteCount{kSmall}};
-    const auto room = store.claim(100);
-    std::memcpy(room.data() + 10, "inner", 5);
-    EXPECT_EQ(store.commit({room.data() + 10, 5}), 1U);
+    const auto claim = store.claim(100);
+    std::memcpy(claim.data() + 10, "inner", 5);
+    EXPECT_EQ(store.commit({claim.data() + 10, 5}), 1U);
     EXPECT_EQ(store.retrieve(1), "inner");
 }
 
@@ -177,12 +178,12 @@ TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
 }
 
 TEST(MemoryStore, UsedBytesBeginAtTheOldestMessageAlsoAfterNumbersWereChanged) {
-    constexpr std::uint64_t kRecord = 64;  // of 48 bytes
+    constexpr std::uint64_t kRecord = 64;  // for a message of 44 bytes
     MemoryStore store{0, ByteCount{kSmall}};
     const auto& used = store.counters().used_bytes;
     const auto keep = [&store](std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-            ASSERT_TRUE(store.store(message(store.next_sender(), 48)));
+            ASSERT_TRUE(store.store(message(store.next_sender(), 44)));
             store.mark_written(store.next_sender() - 1);
         }
     };
@@ -203,7 +204,7 @@ TEST(MemoryStore, UsedBytesBeginAtTheOldestMessageAlsoAfterNumbersWereChanged) {
     EXPECT_GT(used.read(), store.capacity_bytes() / 2);
 }
 
-TEST(MemoryStore, TheNextKeptNumberIsFoundBehindAnyGap) {
+TEST(MemoryStore, TheNextKeptNumberIsFoundAfterAnyGap) {
     MemoryStore store{0, ByteCount{kSmall}};
     EXPECT_EQ(store.next_kept(1), 1U);
     std::mt19937_64 random{2};
@@ -250,7 +251,7 @@ TEST(MemoryStore, ItsCommitWordIsRightBeforeTheMessageInMemory) {
     }
 }
 
-TEST(MemoryStore, StandsOnARegion) {
+TEST(MemoryStore, UsesTheMemoryOfARegion) {
     auto region = memory::Region::anonymous(1U << 16U);
     MemoryStore store{0, region.bytes()};
     EXPECT_GT(store.capacity_bytes(), 40'000U);

@@ -9,7 +9,7 @@
 
 namespace millpond::fix {
 
-/// Each '|' becomes the delimiter.
+/// Replaces each '|' by the delimiter.
 inline std::string delimited(std::string_view text) {
     std::string bytes{text};
     for (auto& c : bytes) {
@@ -18,7 +18,7 @@ inline std::string delimited(std::string_view text) {
     return bytes;
 }
 
-/// The delimiters become '|': for messages in failures.
+/// Replaces delimiters by '|', for the texts of failures.
 inline std::string readable(std::string_view bytes) {
     std::string text{bytes};
     for (auto& c : text) {
@@ -27,7 +27,7 @@ inline std::string readable(std::string_view bytes) {
     return text;
 }
 
-/// CheckSum of bytes that are complete but for it.
+/// CheckSum of a message that lacks only that field.
 inline std::string with_checksum(std::string bytes) {
     unsigned sum = 0;
     for (const char c : bytes) sum += static_cast<unsigned char>(c);
@@ -36,7 +36,7 @@ inline std::string with_checksum(std::string bytes) {
     return bytes + trailer;
 }
 
-/// A whole message around `body`, whose '|' become delimiters: BodyLength and CheckSum are right.
+/// A complete message around `body`, whose '|' become delimiters, with the right BodyLength and CheckSum.
 inline std::string message_of(std::string_view begin_string, std::string_view body) {
     const auto bytes = delimited(body);
     return with_checksum("8=" + std::string{begin_string} + "\x01" + "9=" + std::to_string(bytes.size()) + "\x01" +

@@ -50,7 +50,7 @@ constexpr const char* kComponents = R"(<fixr:components>
   <fixr:group id="3001" name="PtysSubGrp"><fixr:numInGroup id="802"/><fixr:fieldRef id="523"/></fixr:group>
 </fixr:groups>)";
 
-/// An order with more in its structure.
+/// An order with a richer structure.
 std::string order_with(const std::string& more, const std::string& terms = "required") {
     return R"(<fixr:messages><fixr:message name="Heartbeat" msgType="0" category="Session"><fixr:structure/></fixr:message>
   <fixr:message id="14" name="NewOrderSingle" msgType="D" category="SingleGeneralOrderHandling">
@@ -125,7 +125,7 @@ TEST(OrchestraXml, CodesAreTheValuesUnlessThereIsASecondType) {
     EXPECT_FALSE(dictionary.field(18)->allows("1 X"));
     EXPECT_TRUE(dictionary.field(215)->allows("100"));
     EXPECT_EQ(dictionary.field(60)->type, FieldType::utc_timestamp);
-    EXPECT_EQ(dictionary.field(523)->type, FieldType::integer);  // by the type that it is based on
+    EXPECT_EQ(dictionary.field(523)->type, FieldType::integer);  // from the type that it is based on
 }
 
 TEST(OrchestraXml, ARequiredFieldOfAnOptionalComponentIsOptional) {
@@ -165,19 +165,34 @@ TEST(OrchestraXml, AFaultNamesItsPlace) {
     EXPECT_EQ(fault_of(small("<fixr:componentRef id='77' scenario='x'/>")),
               "message NewOrderSingle uses the component 77, which is not defined in the scenario x");
     EXPECT_EQ(fault_of(small("<fixr:fieldRef/>")), "<fixr:fieldRef> without id");
-    EXPECT_EQ(fault_of(repository("<fixr:fields><fixr:field id='1' name='A' type='Blob'/></fixr:fields>")),
-              "field A has the unknown type 'Blob'");
     EXPECT_EQ(fault_of(repository("<fixr:fields><fixr:field id='1x' name='A' type='int'/></fixr:fields>")),
               "field A has the number '1x'");
     EXPECT_EQ(fault_of(repository("<fixr:fields><fixr:field id='1' name='A' type='int'/>"
                                   "<fixr:field id='1' name='B' type='int'/></fixr:fields>")),
               "field 1 is defined twice in the scenario base");
-    EXPECT_EQ(fault_of(repository("<fixr:datatypes><fixr:datatype name='T' baseType='T'/></fixr:datatypes>"
-                                  "<fixr:fields><fixr:field id='1' name='A' type='T'/></fixr:fields>")),
-              "field A has the unknown type 'T'");
 }
 
-TEST(OrchestraXml, WhatContainsItselfOrGrowsWithoutBoundIsRefused) {
+TEST(OrchestraXml, AFieldOfAnUnknownTypeIsTextAndWarnedOf) {
+    const auto dictionary =
+        read_dictionary(repository("<fixr:datatypes><fixr:datatype name='T' baseType='T'/></fixr:datatypes>"
+                                   "<fixr:fields><fixr:field id='1' name='A' type='T'/>"
+                                   "<fixr:field id='2' name='B' type='Blob'/></fixr:fields>"));
+    EXPECT_EQ(dictionary.field(1)->type, FieldType::text);
+    EXPECT_EQ(dictionary.field(2)->type, FieldType::text);
+    EXPECT_EQ(dictionary.warnings(),
+              (std::vector<std::string>{"field A has the unknown type 'T': it is read as text",
+                                        "field B has the unknown type 'Blob': it is read as text"}));
+}
+
+TEST(OrchestraXml, TheLengthFieldOfADataFieldIsTheOneItNames) {
+    const auto dictionary =
+        read_dictionary(repository("<fixr:fields><fixr:field id='20001' name='Size' type='Length'/>"
+                                   "<fixr:field id='20005' name='Blob' type='data' lengthId='20001'/></fixr:fields>"));
+    EXPECT_EQ(dictionary.data_fields().data_of(20001), 20005U);
+    EXPECT_TRUE(dictionary.warnings().empty());
+}
+
+TEST(OrchestraXml, RecursiveAndUnboundedDefinitionsAreRefused) {
     const std::string fields = "<fixr:fields><fixr:field id='1' name='A' type='int'/></fixr:fields>";
     const auto message =
         "<fixr:messages><fixr:message name='M' msgType='M'><fixr:structure><fixr:componentRef id='1'/>"

@@ -27,13 +27,13 @@ std::expected<Message, FrameError> parse(Parser& parser, const std::string& byte
     return parser.parse(*frame, spill);
 }
 
-/// Keeps the bytes of a message that is made for one call until the test program ends.
+/// Keeps the bytes of a message until the test program ends.
 std::expected<Message, FrameError> parse(Parser& parser, std::string&& bytes) {
     static std::deque<std::string> kept;
     return parse(parser, kept.emplace_back(std::move(bytes)));
 }
 
-/// tag=value pairs by a plain loop: the oracle for messages without data fields.
+/// tag=value pairs by a plain loop, the reference for messages without data fields.
 std::vector<std::pair<std::string, std::string>> plain_fields(const std::string& bytes) {
     std::vector<std::pair<std::string, std::string>> fields;
     std::size_t begin = 0;
@@ -54,7 +54,7 @@ void expect_same_fields(const Message& message, const std::string& bytes) {
         ASSERT_EQ(message.tag_text(field), expected[i].first);
         ASSERT_EQ(message.value(field), expected[i].second);
         ASSERT_EQ(std::to_string(field.tag), expected[i].first);
-        // find gives the first of several.
+        // find returns the first of several.
         const auto* first = message.find(field.tag);
         ASSERT_NE(first, nullptr);
         ASSERT_LE(first, &field);
@@ -103,7 +103,7 @@ TEST(Parser, TagsAbove512AreFound) {
     EXPECT_EQ(message->text(99'999'999), "e");
 }
 
-TEST(Parser, ABodyLengthThatDoesNotMatchIsNoMessage) {
+TEST(Parser, ABodyLengthThatDoesNotMatchIsAnError) {
     auto bytes = message_of("FIX.4.4", "35=0|34=2|49=A|56=B|");
     const auto at = bytes.find("9=") + 2;
     bytes = with_checksum(bytes.substr(0, at) + "19" + bytes.substr(at + 2, bytes.size() - at - 2 - 7));
@@ -129,7 +129,7 @@ TEST(Parser, AnyOtherCheckSumIsRefused) {
     }
 }
 
-TEST(Parser, AFieldWithoutEqualsOrWithATagThatIsNoNumberIsGarbled) {
+TEST(Parser, AFieldWithoutEqualsOrWithATagThatIsNotANumberIsGarbled) {
     for (const auto* body : {"35=0|34=2|49garbled|", "35=0|34=2|4garbled9=TW|", "35=0|=x|", "35=0||34=2|",
                              "35=0|49=a|4 9=b|", "35=0|-=b|", "35=0|123456789012345678901234567890=x|"}) {
         Parser parser;
@@ -183,10 +183,10 @@ TEST(Parser, FieldsBeyondItsOwnGoToTheCallersMemoryAndAreNeverDropped) {
     expect_same_fields(*small, kOrder);
 }
 
-TEST(Parser, DataFieldsEndWhereTheirLengthFieldSays) {
+TEST(Parser, DataFieldsHaveTheLengthInTheirLengthField) {
     Parser parser;
     const auto bytes = message_of("FIX.4.4", "35=B|34=2|95=13|96=a|10=000|=x|y|58=after|354=0|355=|148=z|");
-    for (int round = 0; round < 4; ++round) {  // without, then with the remembered layout
+    for (int round = 0; round < 4; ++round) {  // first without, then with the remembered layout
         const auto message = parse(parser, bytes);
         ASSERT_TRUE(message) << name(message.error());
         EXPECT_EQ(message->text(96), delimited("a|10=000|=x|y"));
@@ -232,7 +232,7 @@ TEST(Parser, AMessageLongerThanOneScanIsReadWhole) {
     }
 }
 
-/// A random message of a few types whose fields come mostly in the same order: layouts hit, miss and are relearned.
+/// A random message of a few types, whose fields are mostly in the same order: layouts hit, miss and are relearned.
 std::string random_message(std::mt19937& random) {
     constexpr std::string_view kTypes[] = {"D", "8", "W", "0", "AE", "D4", "4"};
     std::string body = "35=" + std::string{kTypes[random() % std::size(kTypes)]} + "|";
@@ -295,7 +295,7 @@ TEST(Parser, AGroupOfFewerInstancesThanTheRememberedOneIsReadWhole) {
     }
 }
 
-/// What a parser makes of a message, in words.
+/// Text of a parser's result.
 std::string outcome_of(Parser& parser, const std::string& bytes) {
     const auto message = parse(parser, bytes);
     if (!message) return std::string{name(message.error())};
@@ -361,7 +361,8 @@ TEST(Parser, WidthsThatChangeAndComeBackAreReadWhole) {
     std::mt19937 random{17};
     Parser parser;
     for (int round = 0; round < 4000; ++round) {
-        // Long stretches of one width, then any; the body's length crosses 100, so BodyLength is wider now and then.
+        // Long runs of one width, then random widths; the body's length crosses 100, so that the width of BodyLength
+        // changes.
         const auto wide = round / 50 % 3 == 2 ? random() % 3 : static_cast<unsigned>(round / 50 % 2);
         const auto bytes = message_of("FIX.4.4", "35=D|34=" + std::to_string(round) +
                                                      "|49=A|56=B|11=" + std::string(1 + 40 * wide, 'x') + "|44=9" +
@@ -398,7 +399,7 @@ TEST(Parser, ParsingAndReadingNeedNoHeapNoPageFaultAndNoSystemCall) {
         for (const auto& bytes : messages) {
             const auto message = parse(parser, bytes);
             if (!message || message->text(tag::kMsgType) != message->msg_type()) continue;
-            // Read as everything; what it is makes no difference to the cost.
+            // Read as all types, whose results do not matter for the cost.
             const bool prices = message->decimal(44) || message->integer(44) || message->boolean(44);
             const bool times = message->utc_timestamp_ns(tag::kSendingTime) || message->utc_date_ns(75);
             right += (prices ? 1U : 0U) + (times ? 1U : 0U) + 1U;

@@ -10,7 +10,7 @@
 namespace millpond::fix {
 namespace {
 
-/// The stream as it is shown when it comes in pieces of so many bytes.
+/// The masked stream when it arrives in pieces of this size.
 std::string shown(std::string_view stream, std::size_t piece_bytes, const SecretTags& tags = {}) {
     SecretMask mask{tags};
     std::string text{stream};
@@ -50,7 +50,7 @@ TEST(SecretMask, ALengthThatIsWrongHidesNoOtherMessage) {
     const auto order = message_of("FIX.4.4", "35=D|34=2|11=x|");
     const auto text = shown(hostile + order, 1000);
     EXPECT_EQ(text, "8=FIX.4.4|9=30|35=A|95=900000|96=******|10=000|" + readable(order));
-    // One that is too short does not show the rest.
+    // A length that is too short does not show the rest.
     EXPECT_NE(shown(delimited("8=FIX.4.4|9=30|35=A|95=2|96=secret|10=000|"), 1000).find("96=******|"),
               std::string::npos);
 }
@@ -90,7 +90,7 @@ TEST(SecretMask, ATagThatBecomesSecretInTheMiddleOfAMessageIsHiddenFromThereOn) 
         "\x01"
         "cdef");
     for (std::size_t cut = 1; cut < logon.size(); ++cut) {
-        if (cut > delimiter && cut < delimiter + 6) continue;  // without the pair, it has ended the value
+        if (cut > delimiter && cut < delimiter + 6) continue;  // without the pair, the delimiter has ended the value
         SecretTags tags;
         SecretMask mask{tags};
         std::string text = logon;

@@ -1,4 +1,4 @@
-// The system's clock is set while a session runs: timeouts do not notice, timestamps and the schedule do.
+// The system clock is set while a session runs: timeouts are not affected, timestamps and the schedule are.
 
 #include <string>
 
@@ -79,12 +79,49 @@ TEST_P(SessionClock, TimestampsFollowAStep) {
 }
 
 TEST_P(SessionClock, TheScheduleFollowsAStep) {
-    // 20240102-03:04:05 is inside, an hour before and after are not.
+    // 20240102-03:04:05 is inside the schedule; an hour before and after are not.
     Peer peer{{.schedule = Schedule::daily(3 * 3600, 4 * 3600)}};
     peer.log_on();
     peer.step_clock(GetParam());
     peer.pass(kSecond);
     EXPECT_EQ(peer.session_.state(), Session::State::awaiting_logout);
+}
+
+TEST(SessionClockBack, AStepBackOverTheStartOfARunResetsNothingAndNeitherDoesTheReturn) {
+    // Consecutive runs meet at 03:00; it is 03:04:05.
+    Peer peer{{.schedule = Schedule::daily(3 * 3600, 3 * 3600)}};
+    peer.log_on();
+    ASSERT_TRUE(peer.order("x"));
+    const auto reconnect = [&] {
+        peer.session_.on_disconnect(peer.now_);
+        peer.closed_.reset();
+        peer.log_on();
+    };
+    for (const auto step : {-kHourNs, kHourNs, -23 * kHourNs, 23 * kHourNs}) {
+        const auto number = peer.store_.next_sender();
+        peer.step_clock(step);
+        peer.pass(kSecond);
+        EXPECT_EQ(peer.session_.state(), Session::State::active) << step;
+        reconnect();
+        EXPECT_EQ(peer.store_.next_sender(), number + 1) << step;
+        EXPECT_TRUE(peer.store_.retrieve(2)) << step;
+        EXPECT_EQ(peer.store_.counters().resets.read(), 0U) << step;
+    }
+    // The next run is a different one.
+    peer.step_clock(24 * kHourNs);
+    peer.pass(kSecond);
+    EXPECT_EQ(peer.session_.state(), Session::State::awaiting_logout);
+}
+
+TEST(SessionClockBack, ATimeOfMoreThanADayBeforeTheResetIsOfAnotherRun) {
+    const auto schedule = Schedule::daily(3 * 3600, 3 * 3600);
+    constexpr auto kDayNs = 24 * kHourNs;
+    EXPECT_FALSE(schedule.is_over(kStart, kStart - kDayNs + 1));
+    EXPECT_TRUE(schedule.is_set_back(kStart, kStart - kDayNs + 1));
+    EXPECT_TRUE(schedule.is_over(kStart, kStart - kDayNs));
+    EXPECT_FALSE(schedule.is_set_back(kStart, kStart - 1));  // in the same run
+    EXPECT_FALSE(schedule.is_over(kStart, kStart - 1));
+    EXPECT_TRUE(schedule.is_over(kStart, kStart + kDayNs));
 }
 
 INSTANTIATE_TEST_SUITE_P(OneHour, SessionClock, testing::Values(kHourNs, -kHourNs),

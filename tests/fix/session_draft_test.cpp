@@ -1,4 +1,4 @@
-// Session messages as the handler and the configuration complete them.
+// The handler and the configuration complete session messages.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,9 +44,9 @@ TEST(SessionDraft, EverySessionMessageIsShownWithItsNumberBeforeItIsSent) {
     peer.log_on();
     peer.give("1", "112=a|");                         // Heartbeat
     peer.give("D", peer.next_ + 1, "11=x|55=MSFT|");  // ResendRequest
-    peer.give("4", 3, "36=5|123=Y|", "43=Y|");        // nothing
+    peer.give("4", 3, "36=5|123=Y|", "43=Y|");        // no reply
     peer.give("0", 5, "");
-    peer.give("2", 6, "7=1|16=0|");     // a gap fill in place of the three
+    peer.give("2", 6, "7=1|16=0|");     // a gap fill instead of the three messages
     peer.give("A", 7, "98=0|108=30|");  // Reject
     peer.give("5", 8, "");              // Logout
     EXPECT_THAT(peer.seen_, ElementsAre("A 1", "0 2", "2 3", "4 1", "3 4", "5 5"));
@@ -71,7 +71,7 @@ TEST(SessionDraft, FieldsAreAddedToBodyAndHeaderAndReplaceWhatWasThere) {
     };
     peer.session_.on_connect(peer.now_);
     EXPECT_EQ(peer.sent(), "35=A|34=1|50=desk|98=0|108=30|553=desk|95=3|96=a\x01z|384=2|372=D|372=8|\n");
-    // What went out is what the store has.
+    // The sent message is the stored one.
     EXPECT_EQ(peer.store_.retrieve(1), peer.whole_.back());
 }
 
@@ -86,7 +86,7 @@ TEST(SessionDraft, ADataFieldThatTheStandardDoesNotHaveIsGivenWithItsLengthField
     EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|9000=2|9001=ab|\n");
 }
 
-TEST(SessionDraft, WhatTheSessionAgreesWithItsPeerCannotBeSet) {
+TEST(SessionDraft, FieldsThatTheSessionAgreesOnWithItsPeerCannotBeSet) {
     Completing peer{initiator()};
     peer.complete_ = [](AdminDraft& draft) {
         for (const Tag tag : {0U,  8U,  9U,  10U,  34U,  35U,  43U,  49U,  52U,  56U,   89U,   93U,
@@ -105,7 +105,7 @@ TEST(SessionDraft, WhatTheSessionAgreesWithItsPeerCannotBeSet) {
     EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n");
 }
 
-TEST(SessionDraft, ADraftThatIsFullRefusesAndGoesOutWithWhatItHas) {
+TEST(SessionDraft, AFullDraftRefusesFieldsAndIsSentWithoutThem) {
     Completing peer{initiator()};
     std::size_t added = 0;
     peer.complete_ = [&](AdminDraft& draft) {
@@ -135,7 +135,7 @@ TEST(SessionDraft, ALogonMayBeRefusedAndUsesUpNoNumber) {
     }
 }
 
-TEST(SessionDraft, NothingButALogonMayBeRefused) {
+TEST(SessionDraft, OnlyALogonMayBeRefused) {
     Completing peer;
     peer.complete_ = [](AdminDraft& draft) {
         if (draft.is_logon()) return;
@@ -147,7 +147,7 @@ TEST(SessionDraft, NothingButALogonMayBeRefused) {
     EXPECT_FALSE(peer.closed_);
 }
 
-TEST(SessionDraft, NothingIsSentFromWithinTheCall) {
+TEST(SessionDraft, SendingWithinTheCallIsRefused) {
     Completing peer;
     peer.complete_ = [&](AdminDraft&) {
         EXPECT_FALSE(peer.order("early"));
@@ -195,7 +195,7 @@ TEST(SessionDraft, AResendKeepsTheOriginalsFieldsAlsoAfterARestartWithOthers) {
     const test::ScratchFile file{test::scratch_name("draft.store"), ""};
     std::filesystem::remove(file.path());
     const auto dictionary = Dictionary::session_level(Version::fix44);
-    Peer reader;  // a handler that writes down
+    Peer reader;  // A handler that records messages.
     const auto open = [&] {
         return std::make_unique<FileStore>(file.path(), kStart,
                                            FileStore::Options{.data_bytes = 1U << 17U, .segments = 1});

@@ -1,4 +1,4 @@
-// Session messages that repeat what others gave: they go out whatever that is.
+// Session messages that repeat the peer's text are sent whatever it contains.
 
 #include <string>
 
@@ -26,7 +26,7 @@ TEST(SessionEncoding, ALogoutGoesOutWhateverItsReasonHolds) {
     EXPECT_EQ(text_of(std::string(100'000, 'x')), "35=5|34=2|58=" + std::string(256, 'x') + "|\n");
     EXPECT_EQ(text_of(std::string(1'000, 'x'), {.max_message_bytes = 400}),
               "35=5|34=2|58=" + std::string(100, 'x') + "|\n");
-    // Not in the middle of a character.
+    // The text is not cut within a character.
     EXPECT_EQ(text_of(std::string(255, 'x') + "\xc3\xa9"), "35=5|34=2|58=" + std::string(255, 'x') + "|\n");
 }
 
@@ -45,7 +45,7 @@ TEST(SessionEncoding, ATestReqIdThatFitsIntoNoHeartbeatIsRejectedWithTheReason) 
         return peer.sent();
     };
     EXPECT_NE(request(200).find("35=0|"), std::string::npos);
-    // As long as the peer can send it.
+    // A text of the greatest length that the peer can send.
     std::size_t longest = 400;
     while (message_of("FIX.4.4", "35=1|34=3|49=YOU|52=" + peer.time() + "|56=WE|112=" + std::string(longest, 'x') + "|")
                .size() > 400) {
@@ -57,7 +57,7 @@ TEST(SessionEncoding, ATestReqIdThatFitsIntoNoHeartbeatIsRejectedWithTheReason) 
     EXPECT_NE(request(1).find("112=x|"), std::string::npos);
 }
 
-TEST(SessionEncoding, ARejectLeavesOutWhatIsTooLongToBeRepeated) {
+TEST(SessionEncoding, ARejectOmitsTextThatIsTooLong) {
     const auto dictionary = small_dictionary();
     Peer peer{{.max_message_bytes = 1'024}, &dictionary};
     peer.log_on();

@@ -1,5 +1,5 @@
-// What a session does with messages while it is not logged on, what it is asked for beyond its last number, and what
-// warming it up leaves as it was.
+// Messages stored while a session is not logged on, requests beyond its last number, and warm-ups, which change
+// nothing.
 
 #include <string>
 
@@ -18,7 +18,7 @@ bool keep(Peer& peer, std::string_view id) {
     return peer.session_.keep("D", peer.now_, [&](Writer& writer) { writer.add<tag::kClOrdId>(id); });
 }
 
-TEST(SessionKeep, AMessageOfADisconnectedSessionIsResentWhenThePeerAsksForIt) {
+TEST(SessionKeep, AMessageOfADisconnectedSessionIsResentOnRequest) {
     Peer peer;
     EXPECT_TRUE(peer.session_.may_keep(peer.now_));
     EXPECT_TRUE(keep(peer, "one"));
@@ -49,9 +49,9 @@ TEST(SessionKeep, ANewRunOfTheScheduleBeginsWithTheFirstMessageThatIsKept) {
     EXPECT_THAT(std::string{*peer.store_.retrieve(1)}, HasSubstr("11=tomorrow"));
 }
 
-TEST(SessionKeep, AFullStoreLeavesRoomForTheLogonAndWhatWasKeptIsResent) {
+TEST(SessionKeep, AFullStoreHasCapacityForTheLogonAndKeptMessagesAreResent) {
     Peer peer{{.resend_burst = 1'000}};
-    peer.takes_ = false;  // the socket
+    peer.socket_accepts_ = false;  // the socket accepts nothing
     std::uint64_t kept = 0;
     while (keep(peer, std::string(100 + kept % 200, 'x'))) ++kept;
     EXPECT_GT(kept, 10U);
@@ -72,15 +72,15 @@ TEST(SessionKeep, AFullStoreLeavesRoomForTheLogonAndWhatWasKeptIsResent) {
 TEST(SessionKeep, ARequestBeyondTheLastNumberIsRejectedAndNamed) {
     Peer peer;
     peer.log_on();
-    peer.give("2", "7=3|16=0|");  // our Logon was 1: from 3 on is beyond
+    peer.give("2", "7=3|16=0|");  // our Logon was 1: there is no 3
     EXPECT_THAT(peer.sent(),
                 HasSubstr("35=3|34=2|45=2|58=BeginSeqNo=3 is beyond the last number sent, 1|371=7|372=2|373=5|"));
     EXPECT_EQ(peer.session_.counters().beyond.read(), 1U);
     EXPECT_EQ(peer.session_.state(), Session::State::active);
-    // From the next number on nothing is missing, and nothing is answered.
+    // A request from the next number on needs no answer.
     peer.give("2", "7=3|16=0|");
     EXPECT_EQ(peer.sent(), "");
-    // A request with a number that is too high is told so too, and the gap is asked for.
+    // A request in a message with a gap before it is answered likewise, and the gap is requested.
     peer.give("2", 9, "7=100|16=101|");
     const auto sent = peer.sent();
     EXPECT_THAT(sent, HasSubstr("BeginSeqNo=100 is beyond"));
@@ -99,7 +99,7 @@ TEST(SessionKeep, WarmingUpSendsNothingUsesNoNumberAndNoHeap) {
     EXPECT_EQ(peer.sent(), "");
     EXPECT_EQ(peer.store_.counters().stored.read(), before);
     EXPECT_EQ(peer.store_.next_sender(), 2U);
-    // And what comes in between is as always.
+    // Messages between the warm-ups are processed as usual.
     ASSERT_TRUE(peer.session_.send("D", peer.now_, [](Writer& writer) { writer.add<tag::kClOrdId>("x"); }));
     EXPECT_EQ(peer.sent(), "35=D|34=2|11=x|\n");
     peer.give("D", "11=y|");

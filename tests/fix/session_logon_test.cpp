@@ -44,7 +44,7 @@ TEST(SessionLogon, AnInitiatorSendsItsLogonAndIsOnWhenItIsAnswered) {
     EXPECT_EQ(peer.sent(), "35=D|34=2|11=1|55=MSFT|\n");
 }
 
-TEST(SessionLogon, AnInitiatorWhoseLogonIsAnsweredByALogoutIsToldWhy) {
+TEST(SessionLogon, AnInitiatorWhoseLogonIsAnsweredByALogoutReportsTheReason) {
     Peer peer{{.role = Role::initiator}};
     peer.session_.on_connect(peer.now_);
     peer.give("5", "58=no such user|");
@@ -63,7 +63,7 @@ TEST(SessionLogon, FixtCarriesTheDefaultApplicationVersion) {
     EXPECT_EQ(without.closed_, Disconnect::logon_refused);
 }
 
-/// What a session of 20240102-03:04:05 makes of the bytes that come first.
+/// The answer of a session at 20240102-03:04:05 to its first bytes.
 struct Refused {
     std::string sent;
     std::string why;  ///< "TAG reason"
@@ -112,11 +112,11 @@ TEST(SessionLogon, ALogonOfThePeerThatIsWrongIsRejectedAndLoggedOutWithTheReason
     answered("34=1|49=YOU|52=20010101-00:00:00|56=WE|98=0|108=30|", "52", "10", "SendingTime accuracy problem");
     answered(header + "98=0|", "108", "1", "Required tag missing");
     answered(header + "98=1|108=30|", "98", "5", "EncryptMethod is not supported: only 0 is");
-    for (const auto* interval : {"-1", "2147483648", "99999999999", "9223372036854775807"}) {
+    for (const auto* interval : {"-1", "2147483648", "99999999999", "9223372036854775807", "18446744073709551615"}) {
         answered(header + "98=0|108=" + interval + "|", "108", "5",
                  "HeartBtInt is not a number of seconds from 0 to 2147483647");
     }
-    answered(header + "98=0|108=18446744073709551615|", "108", "6", "Incorrect data format for value");
+    answered(header + "98=0|108=3x|", "108", "6", "Incorrect data format for value");
 }
 
 TEST(SessionLogon, ALogonWithoutAUsableNumberIsLoggedOutWithTheReason) {
@@ -160,7 +160,7 @@ TEST(SessionLogon, AnotherDefaultApplVerIdIsRefusedOnEitherSide) {
     }
 }
 
-TEST(SessionLogon, AnInitiatorIsToldWhyBeforeTheLogoutComes) {
+TEST(SessionLogon, AnInitiatorReportsTheReasonBeforeTheLogoutArrives) {
     Peer peer{{.role = Role::initiator}};
     peer.session_.on_connect(peer.now_);
     peer.give("3", "45=1|58=no such user|371=553|");
@@ -171,7 +171,7 @@ TEST(SessionLogon, AnInitiatorIsToldWhyBeforeTheLogoutComes) {
     EXPECT_EQ(peer.refusals_, std::vector<std::string>{"0 logon refused"});
 }
 
-TEST(SessionLogon, AnInitiatorAnswersAFirstMessageThatIsNoLogonWithALogout) {
+TEST(SessionLogon, AnInitiatorAnswersAFirstMessageThatIsNotALogonWithALogout) {
     const auto outcome =
         refused(message_of("FIX.4.4", "35=0|34=1|49=YOU|" + kNow + "56=WE|"), {.role = Role::initiator});
     EXPECT_EQ(outcome.sent, "35=5|34=2|58=first message is not a Logon|\n");
@@ -185,7 +185,7 @@ TEST(SessionLogon, TheApplicationMayRefuseUserAndPassword) {
     EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
     EXPECT_EQ(peer.sent(), "");
     EXPECT_EQ(peer.refusals_, std::vector<std::string>{"0 not authorized"});
-    Peer twice;  // wrong in itself as well: still no number is used up for a stranger
+    Peer twice;  // also wrong in itself: no number is used for an unauthenticated peer
     twice.password_ = "right";
     twice.session_.on_connect(twice.now_);
     twice.give("A", "98=1|108=30|553=me|554=wrong|");
@@ -207,7 +207,7 @@ TEST(SessionLogon, ALogonThatDoesNotComeIsNotWaitedForLongerThanTheTimeout) {
     EXPECT_EQ(peer.sent(), "");
 }
 
-TEST(SessionLogon, ANumberThatIsTooHighIsAnsweredAndTheMissingOnesAskedFor) {
+TEST(SessionLogon, ANumberThatIsTooHighIsAnsweredAndTheMissingOnesAreRequested) {
     Peer peer;
     peer.session_.on_connect(peer.now_);
     peer.give("A", 5, "98=0|108=30|");
@@ -242,7 +242,7 @@ TEST(SessionLogon, ResetSeqNumFlagResetsBothNumbers) {
     EXPECT_EQ(wrong.closed_, Disconnect::logon_refused);
 }
 
-TEST(SessionLogon, AnAnswerWithResetSeqNumFlagThatWasNotAskedForBeginsBothNumbersAgain) {
+TEST(SessionLogon, AnAnswerWithAnUnrequestedResetSeqNumFlagResetsBothNumbers) {
     Peer peer{{.role = Role::initiator}};
     peer.store_.set_next_target(10);
     peer.store_.set_next_sender(20);
@@ -251,10 +251,10 @@ TEST(SessionLogon, AnAnswerWithResetSeqNumFlagThatWasNotAskedForBeginsBothNumber
     peer.give("A", 1, "98=0|108=30|141=Y|");
     EXPECT_EQ(peer.session_.state(), Session::State::active);
     EXPECT_EQ(peer.store_.next_target(), 2U);
-    // Our Logon counts as the first message.
+    // Our Logon is the first message.
     ASSERT_TRUE(peer.order("1"));
     EXPECT_EQ(peer.sent(), "35=D|34=2|11=1|55=MSFT|\n");
-    // A peer that expects it with the number 1 asks for that.
+    // A peer that expects number 1 requests it.
     peer.give("2", 2, "7=1|16=0|");
     EXPECT_EQ(peer.sent(),
               "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=2|123=Y|\n"
@@ -285,6 +285,65 @@ TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnSetsTheIntervalOfAnAcce
     EXPECT_EQ(initiator.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
 }
 
+TEST(SessionLogon, AnInitiatorUsesTheIntervalThatTheAcceptorAnswers) {
+    for (const auto answered : {1, 20, 3600}) {
+        const auto body = "98=0|108=" + std::to_string(answered) + "|";
+        Peer peer{{.role = Role::initiator, .heartbeat_seconds = 30}};
+        peer.session_.on_connect(peer.now_);
+        peer.give("A", body);
+        ASSERT_EQ(peer.session_.state(), Session::State::active) << answered;
+        EXPECT_EQ(peer.intervals_, std::vector<std::int64_t>{answered});
+        static_cast<void>(peer.sent());
+        peer.pass(answered * kSecond);
+        EXPECT_EQ(peer.sent(), "35=0|34=2|\n") << answered;
+        // The venue resets the session while it is logged on.
+        peer.give("A", 1, body + "141=Y|");
+        EXPECT_EQ(peer.sent(), "35=A|34=1|" + body + "141=Y|\n");
+        EXPECT_EQ(peer.session_.state(), Session::State::active);
+        EXPECT_EQ(peer.store_.next_target(), 2U);
+        EXPECT_EQ(peer.intervals_.size(), 1U);
+        peer.give("A", 1, "98=0|108=15|141=Y|");
+        EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=15|141=Y|\n");
+        EXPECT_EQ(peer.intervals_, (std::vector<std::int64_t>{answered, 15}));
+    }
+}
+
+TEST(SessionLogon, AnInitiatorRefusesAnAnswerWithoutHeartbeatsOrWithRareOnes) {
+    for (const auto* answered : {"0", "3601", "86400"}) {
+        Peer peer{{.role = Role::initiator, .heartbeat_seconds = 30}};
+        peer.session_.on_connect(peer.now_);
+        peer.give("A", "98=0|108=" + std::string{answered} + "|");
+        EXPECT_EQ(peer.closed_, Disconnect::logon_refused) << answered;
+        EXPECT_EQ(peer.refusals_,
+                  std::vector<std::string>{"108 HeartBtInt is neither that of our Logon nor from 1 to 3600"});
+    }
+    for (const auto seconds : {0, 86'400}) {  // the interval that the session requested itself
+        Peer peer{{.role = Role::initiator, .heartbeat_seconds = seconds}};
+        peer.session_.on_connect(peer.now_);
+        peer.give("A", "98=0|108=" + std::to_string(seconds) + "|");
+        EXPECT_EQ(peer.session_.state(), Session::State::active) << seconds;
+        EXPECT_TRUE(peer.intervals_.empty());
+    }
+}
+
+TEST(SessionLogon, ALogonThatResetsForgetsEarlierRequestsAndHeldMessages) {
+    for (const auto role : {Role::acceptor, Role::initiator}) {
+        Peer peer{{.role = role}};
+        peer.log_on();
+        peer.give("D", 5, "11=held|");
+        EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+        peer.give("A", 1, "98=0|108=30|141=Y|");
+        EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
+        peer.give("A", 1, "98=0|108=30|141=Y|");  // sent before our answer arrived
+        EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
+        EXPECT_EQ(peer.store_.next_sender(), 2U);
+        EXPECT_EQ(peer.store_.next_target(), 2U);
+        for (std::uint64_t number = 2; number < 6; ++number) peer.give("D", number, "11=new|");
+        EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4, 5}));
+        EXPECT_EQ(peer.sent(), "");
+    }
+}
+
 TEST(SessionLogon, ALogonWhileLoggedOnThatIsWrongResetsNothingAndEndsTheSession) {
     const auto refused = [](std::uint64_t number, const std::string& body, const std::string& why,
                             SessionConfig config = {}) {
@@ -313,7 +372,10 @@ TEST(SessionLogon, ALogonWhileLoggedOnThatIsWrongResetsNothingAndEndsTheSession)
     refused(1, "98=0|108=30|141=Y|789=0|" + user,
             "789 NextExpectedMsgSeqNum too low, expected at most 1 but received 0");
     refused(1, "98=0|108=30|141=Y|1137=8|" + user, "1137 DefaultApplVerID is not 9", {.version = Version::fixt11});
-    refused(1, "98=0|108=20|141=Y|" + user, "108 HeartBtInt is not that of our Logon", {.role = Role::initiator});
+    for (const auto* interval : {"0", "3601"}) {
+        refused(1, "98=0|108=" + std::string{interval} + "|141=Y|" + user,
+                "108 HeartBtInt is neither that of our Logon nor from 1 to 3600", {.role = Role::initiator});
+    }
     refused(1, "98=0|108=30|141=Y|553=me|554=wrong|", "35 not authorized");
 }
 
@@ -329,7 +391,7 @@ TEST(SessionLogon, AnApplVerIdOfAnotherVersionInTheFirstLogonIsRefused) {
     EXPECT_EQ(same.logons_, 1);
 }
 
-TEST(SessionLogon, ASessionThatIsClosedToLogonsSaysWhyInALogout) {
+TEST(SessionLogon, ASessionThatIsClosedToLogonsGivesTheReasonInALogout) {
     Peer peer;
     peer.closed_because_ = "session is disabled";
     peer.session_.on_connect(peer.now_);
@@ -385,7 +447,7 @@ TEST(SessionLogon, ResetOnLogoutAndOnDisconnectResetAfterwards) {
     EXPECT_EQ(kept.store_.next_target(), 2U);
 }
 
-TEST(SessionLogon, AnInitiatorThatResetsAtTheEndOfAConnectionSaysSoInTheNextLogon) {
+TEST(SessionLogon, AnInitiatorThatResetsAtTheEndOfAConnectionSetsTheFlagInTheNextLogon) {
     SessionConfig logout{.role = Role::initiator, .reset_on_logout = true};
     SessionConfig disconnect{.role = Role::initiator, .reset_on_disconnect = true};
     SessionConfig error{.role = Role::initiator, .reset_on_error = true};
@@ -411,7 +473,7 @@ TEST(SessionLogon, NextExpectedMsgSeqNumIsHonouredWithoutResendRequests) {
     peer.session_.on_disconnect(peer.now_);
     static_cast<void>(peer.sent());
     peer.session_.on_connect(peer.now_);
-    // The peer lost our 3 and 4 and sends its 2 to 4 without a request, because our Logon says that 2 is expected.
+    // The peer lost our 3 and 4 and sends its 2 to 4 without a request, because our Logon shows that 2 is expected.
     peer.give("A", 5, "98=0|108=30|789=3|");
     EXPECT_EQ(peer.sent(),
               "35=A|34=5|98=0|108=30|789=2|\n"
@@ -428,7 +490,7 @@ TEST(SessionLogon, ALogonInFrontOfWhichNextExpectedMsgSeqNumFilledTheGapIsNotWai
     peer.session_.on_disconnect(peer.now_);
     peer.session_.on_connect(peer.now_);
     static_cast<void>(peer.sent());
-    // Our Logon said that 2 is expected: the peer fills up to its own Logon, not that itself.
+    // Our Logon shows that 2 is expected: the peer fills the gap up to its own Logon, but not the Logon itself.
     peer.give("A", 5, "98=0|108=30|789=3|");
     peer.give("4", 2, "36=5|123=Y|", "43=Y|122=" + peer.time() + "|");
     EXPECT_EQ(peer.store_.next_target(), 6U);
@@ -457,7 +519,7 @@ TEST(SessionLogon, ANextExpectedMsgSeqNumThatWasNeverSentEndsInALogout) {
     EXPECT_EQ(at_bound.sent(), "35=A|34=1|98=0|108=30|\n");
 }
 
-/// A store whose memory another machine moves on: what it knows is what it read last.
+/// A store whose memory another machine changes: its fields are those of the last read.
 class SharedStore : public MessageStore {
 public:
     SharedStore() {
@@ -495,6 +557,32 @@ TEST(SessionLogon, ASessionWithoutItsIdsIsRefusedByName) {
     EXPECT_THROW(make({.sender_comp_id = "a"}), std::invalid_argument);
     EXPECT_THROW(make({.version = Version::fixt11, .sender_comp_id = "a", .target_comp_id = "b"}),
                  std::invalid_argument);
+}
+
+TEST(SessionLogon, SubIdsAndLocationIdsOfTheIdentityAreInEachMessageAndRequiredOfAnInitiator) {
+    const SessionConfig config{.sender_sub_id = "DESK",
+                               .sender_location_id = "PARIS",
+                               .target_sub_id = "FLOOR",
+                               .target_location_id = "ROME",
+                               .qualifier = "2"};
+    for (const auto* wrong : {"", "50=FLOOR|142=ROME|57=DESK|143=BONN|", "50=DESK|142=PARIS|57=FLOOR|143=ROME|"}) {
+        Peer peer{config};
+        peer.session_.on_connect(peer.now_);
+        peer.give("A", 1, "98=0|108=30|", wrong);
+        EXPECT_NE(peer.session_.state(), Session::State::active) << wrong;
+        EXPECT_TRUE(peer.sent_.empty());
+        EXPECT_EQ(peer.store_.next_sender(), 1U);
+    }
+    Peer peer{config};
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|", "50=FLOOR|142=ROME|57=DESK|143=PARIS|");
+    ASSERT_EQ(peer.session_.state(), Session::State::active);
+    for (const auto* field : {"|50=DESK|", "|142=PARIS|", "|57=FLOOR|", "|143=ROME|"}) {
+        EXPECT_NE(peer.sent_.front().find(field), std::string::npos) << peer.sent_.front();
+    }
+    auto twice = config;
+    twice.header_fields = {{tag::kSenderSubId, "OTHER"}};
+    EXPECT_THROW(Peer{twice}, std::invalid_argument);
 }
 
 }  // namespace

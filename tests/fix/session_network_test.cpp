@@ -44,7 +44,7 @@ TEST(SessionNetwork, TheSameWithNextExpectedMsgSeqNumInFixt11) {
     EXPECT_EQ(pair.delivered(), pair.orders());
 }
 
-TEST(SessionNetwork, WhatTheStoreHasLostIsFilledAndNothingComesTwice) {
+TEST(SessionNetwork, LostMessagesAreGapFilledAndNoMessageArrivesTwice) {
     RandomPair pair{{.store_bytes = 8192, .may_lose_history = true, .calm = 16}, std::mt19937{4}};
     play(pair, wanted_orders());
     EXPECT_LE(pair.delivered(), pair.orders());

@@ -1,4 +1,4 @@
-// Options that counterparties ask for.
+// Options that counterparties require.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ SessionConfig resets() {
     return config;
 }
 
-TEST(SessionOptions, AConnectionThatEndsByAFaultResetsBothNumbersWhereThatIsAskedFor) {
+TEST(SessionOptions, AConnectionThatEndsByAFaultResetsBothNumbersIfConfigured) {
     for (const bool asked : {true, false}) {
         Peer silent{asked ? resets() : SessionConfig{}};
         silent.log_on();
@@ -29,12 +29,12 @@ TEST(SessionOptions, AConnectionThatEndsByAFaultResetsBothNumbersWhereThatIsAske
         behind.log_on();
         ASSERT_TRUE(behind.order("a"));
         behind.give("0", 1, "");                     // its number was used already
-        behind.session_.on_disconnect(behind.now_);  // the peer closes in front of our timeout
+        behind.session_.on_disconnect(behind.now_);  // the peer closes before our timeout
         EXPECT_EQ(behind.store_.next_sender() == 1 && behind.store_.next_target() == 1, asked);
     }
 }
 
-TEST(SessionOptions, WhatIsNoFaultOfTheSessionResetsNothing) {
+TEST(SessionOptions, ANormalEndOfTheConnectionResetsNothing) {
     Peer logged_out{resets()};
     logged_out.log_on();
     logged_out.session_.logout("done", logged_out.now_);
@@ -47,7 +47,7 @@ TEST(SessionOptions, WhatIsNoFaultOfTheSessionResetsNothing) {
     cut.session_.on_disconnect(cut.now_);
     EXPECT_EQ(cut.store_.next_sender(), 2U);
 
-    // A Logon that is refused: a stranger could send it.
+    // A Logon that is refused, which any client can send.
     Peer refused{resets()};
     refused.log_on();
     refused.session_.on_disconnect(refused.now_);
@@ -63,10 +63,10 @@ TEST(SessionOptions, ALogonWhoseNumberIsTooLowResetsNothingOfAnAcceptor) {
     peer.log_on();
     peer.session_.on_disconnect(peer.now_);
     peer.session_.on_connect(peer.now_);
-    peer.give("A", 1, "98=0|108=30|");  // a stranger's
+    peer.give("A", 1, "98=0|108=30|");  // of an unauthenticated peer
     EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
     EXPECT_EQ(peer.store_.next_target(), 2U);
-    EXPECT_EQ(peer.store_.next_sender(), 3U);  // behind our Logout
+    EXPECT_EQ(peer.store_.next_sender(), 3U);  // after our Logout
 }
 
 TEST(SessionOptions, AnInitiatorWhosePeerHasLostItsNumbersResetsBoth) {
@@ -94,7 +94,7 @@ TEST(SessionOptions, AFaultOfAnEarlierConnectionDoesNotCountForTheNextOne) {
     EXPECT_EQ(peer.store_.next_sender(), 3U);
 }
 
-TEST(SessionOptions, CompIdsBehindTheLogonAreComparedUnlessTheyAreNotToBe) {
+TEST(SessionOptions, CompIdsAfterTheLogonAreComparedUnlessDisabled) {
     const auto reply = [](bool check) {
         SessionConfig config;
         config.check_comp_ids = check;
@@ -105,7 +105,7 @@ TEST(SessionOptions, CompIdsBehindTheLogonAreComparedUnlessTheyAreNotToBe) {
     };
     EXPECT_NE(reply(true).find("35=3|"), std::string::npos);
     EXPECT_EQ(reply(false), "35=0|34=2|112=t|\n");
-    // A Logon is another's whatever the option says.
+    // A Logon with other CompIDs is refused in any case.
     SessionConfig config;
     config.check_comp_ids = false;
     Peer peer{config};
@@ -124,7 +124,7 @@ TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass)
         peer.give(type, body);
         return peer.sent();
     };
-    // Unknown to the dictionary, and known but of another message.
+    // Unknown to the dictionary, or known but not part of the message.
     for (const auto* field : {"4321=x|", "112=x|"}) {
         const auto order = "11=a|40=1|" + std::string{field};
         EXPECT_NE(reply({}, "D", order).find("35=3|"), std::string::npos) << field;
@@ -136,7 +136,7 @@ TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass)
     EXPECT_EQ(reply({.unchecked_types = {"8", "D"}}, "D", "4321=x|"), "");
     EXPECT_EQ(reply({.unchecked_types = {"*"}}, "D", "4321=x|"), "");
     EXPECT_EQ(reply({.unchecked_types = {"*"}}, "zz", "4321=x|"), "");
-    // Values, order, and what belongs elsewhere. 18 has a list of values, 38 is a quantity, 60 a time.
+    // Values, order, and misplaced fields. 18 has a list of values, 38 is a quantity, 60 a time.
     for (const auto* body :
          {"18=Z|", "38=abc|", "60=2026-11-26|", "58=|", "50=header|", "11=b|", "93=1|89=x|55=MSFT|"}) {
         const auto order = "11=a|40=1|" + std::string{body} + "44=1|";
@@ -159,7 +159,7 @@ std::string garbled(Peer& peer, std::string_view type, std::uint64_t number, std
     return bytes;
 }
 
-TEST(SessionOptions, AGarbledMessageIsRejectedAndCountedAsReceivedWhereThatIsAskedFor) {
+TEST(SessionOptions, AGarbledMessageIsRejectedAndCountedAsReceivedIfConfigured) {
     for (const bool asked : {true, false}) {
         SessionConfig config;
         config.reject_garbled = asked;
@@ -173,14 +173,14 @@ TEST(SessionOptions, AGarbledMessageIsRejectedAndCountedAsReceivedWhereThatIsAsk
         if (!asked) continue;
         EXPECT_EQ(peer.sent_[0], "35=3|34=2|45=2|58=garbled: CheckSum or a field is wrong|372=D|");
         EXPECT_EQ(peer.session_.counters().rejected.read(), 1U);
-        // The next one is in its place, and nothing is asked for.
+        // The next message is in order, and nothing is requested.
         peer.give("0", 3, "");
         EXPECT_EQ(peer.store_.next_target(), 4U);
         EXPECT_EQ(peer.sent_.size(), 1U);
     }
 }
 
-TEST(SessionOptions, TheRejectOfAGarbledMessageHasTheTextOfQuickFixWhereThatIsAskedFor) {
+TEST(SessionOptions, TheRejectOfAGarbledMessageHasTheTextOfQuickFixIfConfigured) {
     SessionConfig config;
     config.reject_garbled = true;
     config.quickfix_replies = true;
@@ -213,12 +213,12 @@ TEST(SessionOptions, AGarbledMessageWhoseNumberIsNotTheNextOrCannotBeTrustedIsIg
     EXPECT_FALSE(peer.closed_);
 }
 
-TEST(SessionOptions, WhatWaitsBehindAGarbledMessageIsProcessedWhenItIsRejected) {
+TEST(SessionOptions, MessagesThatWaitBehindAGarbledOneAreProcessedWhenItIsRejected) {
     SessionConfig config;
     config.reject_garbled = true;
     Peer peer{config};
     peer.log_on();
-    peer.give("0", 3, "");  // 2 is missing: it waits
+    peer.give("0", 3, "");  // 2 is missing: the message waits
     peer.give_bytes(garbled(peer, "D", 2));
     EXPECT_EQ(peer.store_.next_target(), 4U);
 }

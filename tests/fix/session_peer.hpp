@@ -19,14 +19,14 @@ inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kStart = 1'704'164'645 * kSecond;  // 20240102-03:04:05
 inline constexpr core::Moment kStartMoment{.utc_ns = kStart, .monotonic_ns = 1'000 * kSecond};
 
-/// A session between "WE" and its counterparty "YOU", whose part the test plays. What the session does is written down.
+/// A session between "WE" and its counterparty "YOU", which the test plays. Records everything that the session does.
 class Peer : public SessionHandler {
 public:
     explicit Peer(SessionConfig config = {}, const Dictionary* application = nullptr)
         : dictionary_(Dictionary::session_level(config.version)),
           session_(named(std::move(config)), dictionary_, application, store_, *this, kStartMoment) {}
 
-    /// Connects and logs on; forgets what was exchanged.
+    /// Connects and logs on, then clears the records.
     void log_on(std::string_view extra = "98=0|108=30|") {
         session_.on_connect(now_);
         give("A", extra);
@@ -34,9 +34,9 @@ public:
         sent_.clear();
     }
 
-    /// A message with the next number and right header.
+    /// A message with the next number and a valid header.
     void give(std::string_view type, std::string_view body) { give(type, next_, body); }
-    /// A message with any number; extra header fields go in front of the body.
+    /// A message with any number. extra: header fields before the body.
     void give(std::string_view type, std::uint64_t number, std::string_view body, std::string_view header = "") {
         give_whole("35=" + std::string{type} + "|34=" + std::to_string(number) + "|49=YOU|52=" + time() + "|56=WE|" +
                    std::string{header} + std::string{body});
@@ -58,10 +58,10 @@ public:
         }
         now_ = until;
     }
-    /// The system's clock is set.
+    /// Sets the system clock.
     void step_clock(std::int64_t nanos) { now_.utc_ns += nanos; }
 
-    /// What was sent since the last call, a line each, without 8, 9, 49, 52, 56 and 10: what varies little.
+    /// Messages sent since the last call, one per line, without the fields 8, 9, 49, 52, 56 and 10.
     [[nodiscard]] std::string sent() {
         std::string all;
         for (const auto& message : std::exchange(sent_, {})) all += message + "\n";
@@ -85,7 +85,7 @@ public:
         }
         sent_.push_back(text);
         whole_.emplace_back(bytes);
-        if (sequence != 0 && takes_) store_.mark_written(sequence);
+        if (sequence != 0 && socket_accepts_) store_.mark_written(sequence);
     }
     void disconnect(Disconnect reason) override { closed_ = reason; }
     bool congested() const override { return congested_; }
@@ -103,6 +103,12 @@ public:
     }
     void on_history_lost(const LostHistory& lost) override { lost_.push_back(lost); }
     void on_reject(const Message& reject) override { rejects_.emplace_back(reject.msg_type()); }
+    void on_rejected(const RejectedMessage& rejected) override {
+        rejected_.push_back(std::to_string(rejected.sequence) + " " + std::string{rejected.msg_type} + " " +
+                            std::string{rejected.tag_text} + "=" + std::string{rejected.value} + " " +
+                            std::string{rejected.reason});
+    }
+    void on_heartbeat_changed(std::int64_t seconds) override { intervals_.push_back(seconds); }
 
     [[nodiscard]] bool order(std::string_view id) {
         return session_.send("D", now_, [&](Writer& writer) { writer.add<11>(id).add<55>("MSFT"); });
@@ -113,7 +119,7 @@ public:
     Parser reader_;
     core::Moment now_{kStartMoment};
     std::uint64_t next_{1};
-    bool takes_{true};
+    bool socket_accepts_{true};
     bool congested_{false};
     std::optional<std::string> password_;
     std::string closed_because_;
@@ -121,6 +127,8 @@ public:
     int logons_{0};
     std::vector<std::string> logouts_;
     std::vector<std::string> rejects_;
+    std::vector<std::string> rejected_;  // "NUMBER TYPE TAG=VALUE reason"
+    std::vector<std::int64_t> intervals_;
     std::vector<LostHistory> lost_;
     std::vector<std::string> refusals_;  // "TAG reason"
     std::vector<std::uint64_t> delivered_;
@@ -137,7 +145,7 @@ private:
     }
 };
 
-/// The header fields of a message that comes once more, `offset_ns` from now when it came first.
+/// The header fields of a message that is resent, first sent `offset_ns` from now.
 [[nodiscard]] inline std::string poss_dup(const Peer& peer, std::int64_t offset_ns = 0) {
     return "43=Y|122=" + peer.time(offset_ns) + "|";
 }

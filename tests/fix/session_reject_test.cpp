@@ -50,6 +50,169 @@ TEST(SessionIdentity, AnotherBeginStringEndsInALogout) {
     EXPECT_EQ(peer.closed_, Disconnect::logout_timeout);
 }
 
+TEST(SessionRejects, AValueOfAnyLengthIsDeliveredIfItHasTheFormOfItsType) {
+    const auto dictionary = small_dictionary();
+    for (const auto* field :
+         {"44=12.000000000000000000|", "44=0.00000000000000000000|", "44=12345.123456789012345678|",
+          "44=100000000000000000000|", "38=-0.0000000000000000000001|", "60=99991231-23:59:59.999|"}) {
+        Peer peer{{}, &dictionary};
+        peer.log_on();
+        peer.give("D", 2, "11=a|40=2|" + std::string{field});
+        EXPECT_EQ(peer.sent(), "") << field;
+        EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2}) << field;
+    }
+    for (const auto* field : {"44=1e5|", "44=1.2.3|", "44=.|", "38=1,000|", "60=99991331-23:59:59|"}) {
+        Peer peer{{}, &dictionary};
+        peer.log_on();
+        peer.give("D", 2, "11=a|40=2|" + std::string{field});
+        EXPECT_NE(peer.sent().find("373=6"), std::string::npos) << field;
+    }
+}
+
+TEST(SessionRejects, EachRejectIsReportedWithNumberTypeFieldAndReason) {
+    const auto dictionary = small_dictionary();
+    const auto reported = [&](std::string_view type, const std::string& body, const std::string& header = "",
+                              SessionConfig config = {}) {
+        Peer peer{std::move(config), &dictionary};
+        peer.log_on();
+        peer.give(type, 2, body, header);
+        EXPECT_EQ(peer.rejected_.size(), 1U) << body;
+        EXPECT_FALSE(peer.sent().empty());
+        return peer.rejected_.empty() ? "" : peer.rejected_.front();
+    };
+    EXPECT_EQ(reported("D", "11=a|40=2|44=1e5|"), "2 D 44=1e5 Incorrect data format for value");
+    EXPECT_EQ(reported("D", "11=a|40=2|44=1e5|", "", {.quickfix_replies = true}),
+              "2 D 44=1e5 Incorrect data format for value");
+    EXPECT_EQ(reported("D", "11=a|"), "2 D 40= Required tag missing");
+    EXPECT_EQ(reported("D", "11=a|40=9|"), "2 D 40=9 Value is incorrect (out of range) for this tag");
+    EXPECT_EQ(reported("D", "11=a|40=2|11=b|"), "2 D 11=b Tag appears more than once");
+    EXPECT_EQ(reported("XX", "11=a|"), "2 XX 35=XX Invalid MsgType");
+    EXPECT_EQ(reported("D", "11=a|40=2|", "43=Y|"), "2 D 122= Required tag missing");
+    EXPECT_EQ(reported("D", "11=a|40=2|", "43=Y|122=20990101-00:00:00|"),
+              "2 D 122=20990101-00:00:00 SendingTime accuracy problem");
+    Peer business;
+    business.log_on();
+    business.give("8", 2, "11=a|");
+    EXPECT_EQ(business.rejected_, std::vector<std::string>{"2 8 = Unsupported Message Type"});
+    Peer garbled{{.reject_garbled = true}};
+    garbled.log_on();
+    auto bytes = message_of("FIX.4.4", "35=D|34=2|49=YOU|52=" + garbled.time() + "|56=WE|11=a|");
+    bytes[bytes.size() - 2] = bytes[bytes.size() - 2] == '0' ? '1' : '0';
+    garbled.give_bytes(bytes);
+    EXPECT_EQ(garbled.rejected_, std::vector<std::string>{"2 D = garbled: CheckSum or a field is wrong"});
+}
+
+TEST(SessionRejects, AMessageThatIsTooLongIsReportedAndRejectedWhenItComesAgain) {
+    Peer peer{{.max_message_bytes = 4096}};
+    peer.log_on();
+    const std::string long_text = "58=" + std::string(5'000, 'x') + "|";
+    peer.give("D", 2, long_text);
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.rejected_, std::vector<std::string>{"2 D = longer than max_message_bytes"});
+    EXPECT_EQ(peer.session_.counters().too_long.read(), 1U);
+    EXPECT_EQ(peer.session_.counters().garbled.read(), 0U);
+    peer.give("D", 3, "11=after|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    peer.give("D", 2, long_text, poss_dup(peer));
+    const auto reject = peer.sent();
+    EXPECT_TRUE(reject.starts_with("35=3|34=3|45=2|58=message of 5")) << reject;
+    EXPECT_NE(reject.find("bytes is longer than the 4096 allowed|372=D|"), std::string::npos) << reject;
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{3});
+    peer.pass(60 * kSecond);
+    EXPECT_EQ(peer.session_.counters().requests.read(), 1U);
+    EXPECT_EQ(peer.rejected_.size(), 2U);
+}
+
+TEST(SessionRejects, EachOfSeveralMessagesThatAreTooLongIsRejectedInItsTurn) {
+    Peer peer{{.max_message_bytes = 4096}};
+    peer.log_on();
+    const std::string long_text = "58=" + std::string(5'000, 'x') + "|";
+    peer.give("D", 2, long_text);
+    peer.give("D", 3, long_text);
+    peer.give("D", 4, "11=after|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    for (const auto number : {2U, 3U}) {
+        peer.give("D", 2, long_text, poss_dup(peer));
+        peer.give("D", 3, long_text, poss_dup(peer));
+        const auto sent = peer.sent();
+        EXPECT_NE(sent.find("|45=" + std::to_string(number) + "|58=message of 5"), std::string::npos) << sent;
+    }
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{4});
+    EXPECT_EQ(peer.store_.next_target(), 5U);
+    peer.pass(60 * kSecond);
+    EXPECT_EQ(peer.session_.counters().requests.read(), 1U);
+    EXPECT_EQ(peer.session_.counters().rejected.read(), 2U);
+}
+
+TEST(SessionRejects, AMessageThatIsTooLongBeforeAResetIsNotSeenAgainAfterIt) {
+    Peer peer{{.max_message_bytes = 4096}};
+    peer.log_on();
+    const std::string long_text = "58=" + std::string(5'000, 'x') + "|";
+    peer.give("D", 2, long_text);
+    peer.give("4", 7, "36=2|");
+    peer.give("D", 2, long_text);
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+    EXPECT_EQ(peer.rejected_.size(), 2U);
+}
+
+TEST(SessionRejects, TypeAndNumberOfAMessageThatIsTooLongMayComeLater) {
+    Peer peer{{.max_message_bytes = 4096}};
+    peer.log_on();
+    const auto front = delimited("8=FIX.4.4|9=70000|");
+    const auto rest = delimited("35=D|34=2|49=YOU|");
+    EXPECT_EQ(peer.session_.on_bytes(bytes_of(front), peer.now_), 0U);
+    EXPECT_TRUE(peer.rejected_.empty());
+    peer.give_bytes(front + rest);
+    EXPECT_EQ(peer.rejected_, std::vector<std::string>{"2 D = longer than max_message_bytes"});
+}
+
+TEST(SessionRejects, AMessageThatIsTooLongAtTheLogonIsTheReasonOfTheRefusal) {
+    Peer peer{{.max_message_bytes = 4096}};
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", "98=0|108=30|58=" + std::string(5'000, 'x') + "|");
+    ASSERT_EQ(peer.refusals_.size(), 1U);
+    EXPECT_NE(peer.refusals_.front().find("longer than the 4096 allowed"), std::string::npos) << peer.refusals_.front();
+}
+
+TEST(SessionRejects, ValuesThatTheDictionaryDoesNotListPassIfTheyMay) {
+    const auto dictionary = small_dictionary();
+    Peer peer{{.validation = {.values_are_known = false}}, &dictionary};
+    peer.log_on();
+    peer.give("D", 2, "11=a|40=9|18=1 Z|");
+    peer.give("D", 3, "11=a|40=99|");  // not of the field's type
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2});
+    EXPECT_NE(peer.sent().find("371=40|372=D|373=6|"), std::string::npos);
+}
+
+TEST(SessionRejects, PossDupMessagesWithoutOrigSendingTimeAreDeliveredIfItIsNotRequired) {
+    Peer peer{{.requires_orig_sending_time = false}};
+    peer.log_on();
+    peer.give("D", 2, "11=a|", "43=Y|");
+    peer.give("D", 2, "11=a|", "43=Y|");  // a duplicate
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2});
+    EXPECT_EQ(peer.session_.counters().duplicates.read(), 1U);
+    peer.give("D", 3, "11=b|", "43=Y|122=yesterday|");
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2});
+    EXPECT_NE(peer.sent().find("371=122|"), std::string::npos);
+}
+
+TEST(SessionRejects, ANumberThatIsTooLowIsRejectedInPlaceOfALogoutIfTheCounterpartyWantsIt) {
+    Peer peer{{.reject_low_sequence = true}};
+    peer.log_on();
+    peer.give("D", 2, "11=a|");
+    peer.give("D", 1, "11=b|");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=1|58=MsgSeqNum too low, expecting 3 but received 1|371=34|372=D|373=5|\n");
+    EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
+    Peer logon{{.reject_low_sequence = true}};
+    logon.store_.set_next_target(5);
+    logon.session_.on_connect(logon.now_);
+    logon.give("A", 1, "98=0|108=30|");
+    EXPECT_EQ(logon.sent(), "35=3|34=1|45=1|58=MsgSeqNum too low, expecting 5 but received 1|371=34|372=A|373=5|\n");
+    EXPECT_EQ(logon.closed_, Disconnect::sequence_too_low);
+}
+
 TEST(SessionIdentity, ASendingTimeCenturiesAwayIsRejectedToo) {
     for (const auto* time : {"16780101-00:00:00", "22611231-23:59:60"}) {
         Peer peer;
@@ -108,7 +271,7 @@ TEST(SessionReject, AnUnknownMsgTypeIsRejectedWithItsField) {
     EXPECT_EQ(quickfix.sent(), "35=3|34=2|45=2|58=Invalid MsgType|372=ZZ|373=11|\n");
 }
 
-TEST(SessionReject, AMessageThatIsWrongIsRejectedAndItsNumberTaken) {
+TEST(SessionReject, AnInvalidMessageIsRejectedAndItsNumberIsUsed) {
     Peer peer;
     peer.log_on();
     peer.give("0", "999=HI|");
@@ -140,7 +303,7 @@ TEST(SessionReject, GoesBackTheWayTheMessageCame) {
     EXPECT_EQ(peer.sent(), "35=3|34=3|115=DESK|116=CS|144=CHI|45=3|58=Required tag missing|371=112|372=1|373=1|\n");
 }
 
-TEST(SessionReject, OfThePeerIsGivenToTheApplicationAndNotAnswered) {
+TEST(SessionReject, OfThePeerIsPassedToTheApplicationAndNotAnswered) {
     Peer peer;
     peer.log_on();
     peer.give("3", "45=1|");
@@ -149,7 +312,7 @@ TEST(SessionReject, OfThePeerIsGivenToTheApplicationAndNotAnswered) {
     EXPECT_EQ(peer.store_.next_target(), 3U);
 }
 
-TEST(SessionReject, WhatTheApplicationDoesNotSupportGetsABusinessReject) {
+TEST(SessionReject, AnUnsupportedMessageGetsABusinessReject) {
     Peer peer;
     peer.log_on();
     peer.give("8", "37=x|");
@@ -171,7 +334,7 @@ TEST(SessionReject, ABusinessRejectNamesTheApplicationVersionWhereThatIsWanted) 
     EXPECT_EQ(other.sent(), "35=j|34=2|45=2|58=Unsupported Message Type|372=8|380=3|\n");
 }
 
-TEST(SessionHeader, TellsTheLastNumberProcessedWhereWanted) {
+TEST(SessionHeader, HasTheLastNumberProcessedIfConfigured) {
     Peer peer{{.send_last_processed = true}};
     peer.log_on();
     peer.give("D", "11=a|");
@@ -200,7 +363,7 @@ TEST(SessionHeader, AFieldOfTheHeaderBehindTheBodyIsRejectedUnlessTheOrderIsFree
     EXPECT_EQ(free.sent(), "35=0|34=2|112=x|\n");
 }
 
-TEST(SessionHeader, PossResendIsTheApplicationsToSay) {
+TEST(SessionHeader, TheApplicationSetsPossResend) {
     Peer peer;
     peer.log_on();
     ASSERT_TRUE(peer.session_.send("D", peer.now_, [](Writer& writer) { writer.add<11>("a"); }, {.poss_resend = true}));

@@ -76,7 +76,7 @@ TEST(SessionResend, AJumpOfTheNumbersIsFilledAtOnceHoweverLongItIs) {
     ASSERT_EQ(peer.lost_.size(), 1U);
     EXPECT_EQ(peer.lost_[0].messages, 9'007'199'254'740'978U);
     EXPECT_EQ(peer.session_.counters().lost.read(), 9'007'199'254'740'978U);
-    // The same when nothing was sent since, and for a part of the jump.
+    // Likewise if nothing was sent since, and for a part of the skipped range.
     peer.store_.set_next_sender(9'007'199'254'740'990);
     peer.give("2", "7=9007199254740982|16=0|");
     EXPECT_EQ(peer.sent(), "35=4|34=9007199254740982|43=Y|122=20240102-03:04:05.000|36=9007199254740990|123=Y|\n");
@@ -99,7 +99,7 @@ TEST(SessionResend, NumbersThatNeverHadAMessageAreFilledAndNotLost) {
               "35=D|34=200|43=Y|122=20240102-03:04:05.000|11=b|55=MSFT|\n");
     EXPECT_TRUE(peer.lost_.empty());
     EXPECT_EQ(peer.session_.counters().lost.read(), 0U);
-    // What had a message once, and was set back, counts.
+    // Numbers that had a message before the sequence was set back are included.
     peer.store_.set_next_sender(150);
     peer.store_.set_next_sender(300);
     peer.give("2", "7=2|16=0|");
@@ -115,7 +115,7 @@ TEST(SessionResend, ALongResendGoesOnWhileOurLogoutIsNotAnswered) {
     peer.session_.logout("good night", peer.now_);
     peer.pass(1);
     EXPECT_EQ(peer.session_.counters().resent.read(), 10U);
-    // The same where the peer asks because it has seen the number of our Logout.
+    // Likewise if the peer requests because of our Logout's number.
     peer.give("2", "7=2|16=0|");
     peer.pass(1);
     EXPECT_EQ(peer.session_.counters().resent.read(), 20U);
@@ -125,7 +125,7 @@ TEST(SessionResend, ALongResendGoesOnWhileOurLogoutIsNotAnswered) {
     EXPECT_EQ(peer.closed_, Disconnect::logged_out);
 }
 
-TEST(SessionResend, NothingFollowsOurAnswerToALogout) {
+TEST(SessionResend, NoMessageFollowsOurAnswerToALogout) {
     Peer peer{{.resend_burst = 4}};
     peer.log_on();
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(peer.order("x"));
@@ -168,7 +168,7 @@ TEST(SessionResend, LostMessagesAreReportedWhenTheAnswerIsCutOffToo) {
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(peer.order("x"));
     peer.give("2", "7=2|16=0|");
     EXPECT_TRUE(peer.lost_.empty());
-    peer.give("2", "7=5|16=0|");  // another request takes its place
+    peer.give("2", "7=5|16=0|");  // another request replaces it
     ASSERT_EQ(peer.lost_.size(), 1U);
     EXPECT_EQ(peer.lost_[0].messages, 8U);
     EXPECT_EQ(peer.lost_[0].last, 10U);
@@ -202,7 +202,7 @@ TEST(SessionResend, AGapFillForLostHistoryIsReportedOnceAndOthersAreNot) {
     EXPECT_EQ(peer.session_.counters().lost_fills.read(), 2U);
 }
 
-TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
+TEST(SessionResend, LostMessagesAreGapFilled) {
     Peer peer;
     peer.log_on();
     const std::string filler(700, 'x');
@@ -216,7 +216,56 @@ TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
     EXPECT_EQ(peer.session_.counters().gap_fills.read(), 1U);
 }
 
-TEST(SessionResend, ALongResendGoesOnInBurstsAndWaitsForACongestedPeer) {
+TEST(SessionResend, ADamagedMessageIsFilledAndCountedAndTheOthersAreResent) {
+    Peer peer;
+    peer.log_on();
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(peer.order("x"));
+    const auto text = peer.store_.retrieve(4);
+    ASSERT_TRUE(text);
+    const_cast<char&>(text->back()) ^= 1;  // like a fault of disk or memory
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=2|16=0|");
+    ASSERT_EQ(peer.sent_.size(), 5U);
+    EXPECT_TRUE(peer.sent_[1].starts_with("35=D|34=3|43=Y|"));
+    EXPECT_TRUE(peer.sent_[2].starts_with("35=4|34=4|43=Y|")) << peer.sent_[2];
+    EXPECT_TRUE(peer.sent_[2].ends_with("36=5|123=Y|")) << peer.sent_[2];
+    EXPECT_TRUE(peer.sent_[3].starts_with("35=D|34=5|43=Y|"));
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].messages, 1U);
+    EXPECT_EQ(peer.lost_[0].damaged, 1U);
+    EXPECT_EQ(peer.store_.counters().damaged.read(), 1U);
+}
+
+TEST(SessionResend, BeginStringBodyLengthCheckSumAndNumberAreCheckedBeforeAMessageIsSentAgain) {
+    const auto right = [](std::uint64_t number) {
+        return message_of("FIX.4.4", "35=D|34=" + std::to_string(number) + "|49=WE|52=20240102-03:04:05|56=YOU|58=x|");
+    };
+    auto wrong_sum = right(4);
+    wrong_sum[wrong_sum.size() - 2] = wrong_sum[wrong_sum.size() - 2] == '0' ? '1' : '0';
+    auto wrong_length = right(4);
+    wrong_length.insert(wrong_length.find("58=x") + 4, 1, 'y');
+    for (const auto& [text, is_sent] :
+         {std::pair{right(4), true}, std::pair{wrong_sum, false}, std::pair{wrong_length, false},
+          std::pair{message_of("FIX.4.2", "35=D|34=4|49=WE|52=20240102-03:04:05|56=YOU|58=x|"), false},
+          std::pair{right(3), false}, std::pair{right(4) + right(4), false}}) {
+        Peer peer;
+        peer.log_on();
+        ASSERT_TRUE(peer.order("x"));
+        ASSERT_TRUE(peer.order("x"));
+        ASSERT_TRUE(peer.store_.store(text));
+        peer.store_.mark_written(4);
+        ASSERT_TRUE(peer.order("x"));
+        static_cast<void>(peer.sent());
+        peer.give("2", "7=3|16=0|");
+        ASSERT_EQ(peer.sent_.size(), 3U);
+        EXPECT_EQ(peer.sent_[1].starts_with("35=D|34=4|43=Y|"), is_sent) << text;
+        EXPECT_EQ(peer.sent_[1].starts_with("35=4|34=4|43=Y|"), !is_sent) << text;
+        EXPECT_EQ(peer.store_.counters().damaged.read(), is_sent ? 0U : 1U);
+        EXPECT_EQ(peer.lost_.size(), is_sent ? 0U : 1U);
+    }
+}
+
+TEST(SessionResend, ALongResendContinuesInBurstsAndWaitsForACongestedPeer) {
     Peer peer{{.resend_burst = 4}};
     peer.log_on();
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(peer.order("x"));
@@ -253,7 +302,7 @@ public:
     std::function<void()> on_asked_;
 };
 
-TEST(SessionResend, WhatTheApplicationRefusesIsFilledTogetherWithSessionMessagesBesideIt) {
+TEST(SessionResend, RefusedMessagesAreGapFilledTogetherWithAdjacentSessionMessages) {
     Choosy peer;
     peer.log_on();
     peer.refused_ = {"a", "b", "d"};
@@ -272,12 +321,12 @@ TEST(SessionResend, WhatTheApplicationRefusesIsFilledTogetherWithSessionMessages
     EXPECT_EQ(peer.store_.next_sender(), 7U);
 }
 
-TEST(SessionResend, AGapFillForRefusedMessagesEndsWithTheRangeThatWasAskedFor) {
+TEST(SessionResend, AGapFillForRefusedMessagesEndsWithTheRequestedRange) {
     Choosy peer;
     peer.log_on();
     peer.orders({"a", "b", "c", "d", "e"});  // 2 to 6
     peer.refused_ = {"a", "b", "c", "d", "e"};
-    // In chunks, as a peer with a limit on its requests asks.
+    // In chunks, as requested by a peer with a limit.
     peer.give("2", "7=2|16=3|");
     EXPECT_EQ(peer.sent(), "35=4|34=2|43=Y|122=20240102-03:04:05.000|36=4|123=Y|\n");
     peer.give("2", "7=4|16=5|");
@@ -286,7 +335,7 @@ TEST(SessionResend, AGapFillForRefusedMessagesEndsWithTheRangeThatWasAskedFor) {
     EXPECT_EQ(peer.sent(), "35=4|34=6|43=Y|122=20240102-03:04:05.000|36=7|123=Y|\n");
 }
 
-TEST(SessionResend, RefusedMessagesAreFilledOnceAlsoWhenTheAnswerGoesOnInBursts) {
+TEST(SessionResend, RefusedMessagesAreGapFilledOnceEvenIfTheAnswerIsSentInBursts) {
     Choosy peer{{.resend_burst = 1}};
     peer.log_on();
     peer.orders({"a", "b", "c", "d", "e"});
@@ -301,7 +350,7 @@ TEST(SessionResend, RefusedMessagesAreFilledOnceAlsoWhenTheAnswerGoesOnInBursts)
     EXPECT_EQ(peer.session_.counters().withheld.read(), 3U);
 }
 
-TEST(SessionResend, ASecondRequestBehindTheFirstLeavesNothingOfTheFirstOut) {
+TEST(SessionResend, ASecondRequestAfterTheFirstOmitsNothingOfTheFirst) {
     Choosy peer{{.resend_burst = 1}};
     peer.log_on();
     peer.orders({"a", "b", "c", "d", "e"});
@@ -309,7 +358,7 @@ TEST(SessionResend, ASecondRequestBehindTheFirstLeavesNothingOfTheFirstOut) {
     peer.give("2", "7=2|16=4|");
     EXPECT_EQ(peer.sent(), "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n");
     peer.congested_ = true;
-    peer.give("2", "7=5|16=6|");  // while 3 and 4 are not answered
+    peer.give("2", "7=5|16=6|");  // before 3 and 4 are answered
     EXPECT_EQ(peer.sent(), "");
     peer.congested_ = false;
     peer.pass(0);
@@ -320,7 +369,7 @@ TEST(SessionResend, ASecondRequestBehindTheFirstLeavesNothingOfTheFirstOut) {
               "35=D|34=6|43=Y|122=20240102-03:04:05.000|11=e|55=MSFT|\n");
 }
 
-TEST(SessionResend, ASecondRequestForWhatWasAnsweredBeginsAgainAndFillsWhatIsRefusedByThen) {
+TEST(SessionResend, ASecondRequestForTheSameRangeIsAnsweredAgainWithTheCurrentRefusals) {
     Choosy peer{{.resend_burst = 1}};
     peer.log_on();
     peer.orders({"a", "b", "c"});
@@ -337,7 +386,7 @@ TEST(SessionResend, ASecondRequestForWhatWasAnsweredBeginsAgainAndFillsWhatIsRef
               "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n");
 }
 
-TEST(SessionResend, NothingIsSentWhileTheApplicationDecides) {
+TEST(SessionResend, NoMessageIsSentWhileTheApplicationDecides) {
     Choosy peer;
     peer.log_on();
     peer.orders({"a"});
@@ -351,7 +400,7 @@ TEST(SessionResend, NothingIsSentWhileTheApplicationDecides) {
     EXPECT_TRUE(peer.order("afterwards"));
 }
 
-TEST(SessionResend, ARequestThatComesEarlyIsAnsweredBeforeTheOwnGapIsAskedFor) {
+TEST(SessionResend, ARequestThatComesEarlyIsAnsweredBeforeTheOwnGapIsRequested) {
     Peer peer;
     peer.log_on();
     ASSERT_TRUE(peer.order("a"));
@@ -388,7 +437,7 @@ TEST(SessionResend, ARequestThatEndsBeforeItBeginsIsRejected) {
               "35=2|34=8|7=3|16=0|\n");
 }
 
-TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
+TEST(SessionResend, AResendWithoutProgressForTheTimeoutIsRequestedAgain) {
     Peer peer{{.resend_timeout_ns = 3 * kSecond}};
     peer.log_on("98=0|108=0|");
     peer.give("D", 4, "11=c|");
@@ -398,7 +447,7 @@ TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
     EXPECT_EQ(peer.sent(), "");
     peer.pass(1);
     EXPECT_EQ(peer.sent(), "35=2|34=3|7=2|16=0|\n");
-    // What comes restarts the time; what completes it ends the waiting.
+    // Each message restarts the timeout; the last one ends it.
     peer.pass(2 * kSecond);
     peer.give("D", 2, "11=a|", poss_dup(peer));
     peer.pass(3 * kSecond - 1);

@@ -24,7 +24,7 @@ TEST(SessionHeartbeat, IsSentAfterTheIntervalWithoutAnythingSent) {
     EXPECT_EQ(peer.sent(), "35=0|34=3|\n");
 }
 
-TEST(SessionHeartbeat, ASilentPeerIsAskedOnceAndThenCutOff) {
+TEST(SessionHeartbeat, ASilentPeerGetsOneTestRequestAndIsThenDisconnected) {
     Peer peer;
     peer.log_on("98=0|108=10|");
     peer.pass(12 * kSecond);
@@ -72,7 +72,7 @@ TEST(SessionLogout, IsAnsweredAndThePeerClosesTheConnection) {
     EXPECT_EQ(peer.store_.next_target(), 3U);
     EXPECT_FALSE(peer.closed_);
     EXPECT_EQ(peer.session_.ending(), Disconnect::logged_out);
-    // Nothing is exchanged any more.
+    // No more messages are exchanged.
     EXPECT_FALSE(peer.order("late"));
     peer.give("D", 3, "11=a|");
     peer.give("1", 4, "112=x|");
@@ -145,7 +145,7 @@ TEST(SessionLogout, AResetWhileTheAnswerToOurLogonIsAwaitedEndsTheConnection) {
     EXPECT_EQ(peer.closed_, Disconnect::logged_out);
     peer.session_.on_disconnect(peer.now_);
     EXPECT_EQ(peer.store_.next_target(), 1U);
-    // Not once more at the end of a later connection.
+    // It is not called again at the end of a later connection.
     peer.session_.on_connect(peer.now_);
     EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n");
     peer.give("A", 1, "98=0|108=30|");
@@ -164,9 +164,9 @@ TEST(SessionSend, AMessageThatFailsUsesUpNoNumber) {
     EXPECT_EQ(peer.sent(), "35=D|34=2|11=ok|55=MSFT|\n");
 }
 
-TEST(SessionSend, APeerThatTakesNothingIsRefusedAndThenCutOff) {
+TEST(SessionSend, APeerThatReadsNothingIsRefusedAndThenDisconnected) {
     Peer peer;
-    peer.takes_ = false;
+    peer.socket_accepts_ = false;
     peer.log_on("98=0|108=10|");
     int accepted = 0;
     while (peer.order(std::string(5000, 'x'))) ++accepted;
@@ -311,12 +311,12 @@ TEST(SessionMemory, SendingReceivingAndResendingNeedNoHeapNoPageFaultAndNoSystem
     test::expect_free_of_cost([&] {
         const auto resent = session.counters().resent.read();
         session.on_connect(kStartMoment);
-        auto taken = session.on_bytes(bytes_of(std::string_view{stream}.substr(0, 90)), kStartMoment);
+        auto consumed = session.on_bytes(bytes_of(std::string_view{stream}.substr(0, 90)), kStartMoment);
         const bool placed = session.send("D", kStartMoment, [](Writer& writer) { writer.add<11>("a"); });
-        taken += session.on_bytes(bytes_of(std::string_view{stream}.substr(taken)), kStartMoment);
+        consumed += session.on_bytes(bytes_of(std::string_view{stream}.substr(consumed)), kStartMoment);
         session.on_timer(kStartMoment.after(kSecond));
         session.on_disconnect(kStartMoment);
-        return placed && taken == stream.size() && session.counters().resent.read() == resent + 1 &&
+        return placed && consumed == stream.size() && session.counters().resent.read() == resent + 1 &&
                store.next_target() == 10U;
     });
 }

@@ -32,14 +32,14 @@ TEST(SessionSequence, MessagesThatComeEarlyWaitUntilTheMissingOnesHaveCome) {
     EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2});
     peer.give("D", 3, "11=b|", poss_dup(peer));
     EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4, 5}));
-    // What the resend brings once more is had already.
+    // The resend repeats messages that were already received.
     peer.give("D", 4, "11=c|", poss_dup(peer));
     EXPECT_EQ(peer.delivered_.size(), 4U);
     EXPECT_EQ(peer.session_.counters().duplicates.read(), 1U);
     EXPECT_EQ(peer.sent(), "");
 }
 
-TEST(SessionSequence, AMessageThatWaitedLongerThanMaxLatencyIsStillTaken) {
+TEST(SessionSequence, AMessageThatWaitedLongerThanMaxLatencyIsStillAccepted) {
     Peer peer{{.max_latency_ns = 5 * kSecond}};
     peer.log_on("98=0|108=0|");
     peer.give("D", 4, "11=c|");
@@ -49,7 +49,7 @@ TEST(SessionSequence, AMessageThatWaitedLongerThanMaxLatencyIsStillTaken) {
     peer.give("D", 3, "11=b|", poss_dup(peer));
     EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4}));
     EXPECT_EQ(peer.sent(), "");
-    // One that is late when it comes is not.
+    // A new message with an old SendingTime is rejected.
     peer.give_whole("35=D|34=7|49=YOU|52=" + peer.time(-6 * kSecond) + "|56=WE|11=d|");
     EXPECT_NE(peer.sent().find("58=SendingTime accuracy problem"), std::string::npos);
 }
@@ -70,7 +70,7 @@ TEST(SessionSequence, AtTheLastNumberTheSessionLogsOutWithTheReason) {
     EXPECT_EQ(peer.sent(), "");
     EXPECT_EQ(peer.closed_, Disconnect::numbers_used_up);
     EXPECT_EQ(peer.store_.next_sender(), kLast + 1);
-    // It comes again: nothing can be said any more, until both numbers are reset.
+    // A new connection does not help: the session cannot send until both numbers are reset.
     peer.closed_.reset();
     peer.session_.on_connect(peer.now_);
     peer.give("A", "98=0|108=30|");
@@ -82,7 +82,7 @@ TEST(SessionSequence, AtTheLastNumberTheSessionLogsOutWithTheReason) {
     peer.give("A", 1, "98=0|108=30|141=Y|");
     EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
 
-    Peer admin;  // a session message that is due at the last number
+    Peer admin;  // a session message is due at the last number
     admin.log_on();
     admin.store_.set_next_sender(kLast);
     admin.give("1", "112=x|");
@@ -102,14 +102,41 @@ TEST(SessionSequence, AtTheLastNumberTheSessionLogsOutWithTheReason) {
     EXPECT_EQ(initiator.refusals_.size(), 1U);
 }
 
-TEST(SessionSequence, AnEndlessRequestSays999999UpToFix41) {
+TEST(SessionSequence, AnOpenRequestHas999999UpToFix41) {
     Peer peer{{.version = Version::fix41}};
     peer.log_on();
     peer.give("0", 5, "");
     EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=999999|\n");
 }
 
-TEST(SessionSequence, MissingNumbersAreAskedForInChunks) {
+TEST(SessionSequence, MessagesBeforeAnEarlyLogonAreRequestedOnce) {
+    Peer peer;
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 4, "98=0|108=30|");
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|\n35=2|34=2|7=1|16=0|\n");
+    peer.give("D", 1, "11=a|", poss_dup(peer));
+    peer.give("D", 2, "11=b|", poss_dup(peer));
+    peer.give("D", 3, "11=c|", poss_dup(peer));
+    EXPECT_EQ(peer.sent(), "") << "the Logon comes as a gap fill";
+    EXPECT_TRUE(peer.session_.awaits_resend());
+    peer.give("4", 4, "123=Y|36=5|", poss_dup(peer));
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_FALSE(peer.session_.awaits_resend());
+    peer.give("D", 5, "11=d|");
+    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{1, 2, 3, 5}));
+}
+
+TEST(SessionSequence, AMissingGapFillOfAnEarlyLogonIsRequestedAgain) {
+    Peer peer;
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 2, "98=0|108=0|");
+    peer.give("D", 1, "11=a|", poss_dup(peer));
+    static_cast<void>(peer.sent());
+    peer.pass(peer.session_.config().resend_timeout_ns);
+    EXPECT_EQ(peer.sent(), "35=2|34=3|7=2|16=0|\n");
+}
+
+TEST(SessionSequence, MissingNumbersAreRequestedInChunks) {
     Peer peer{{.resend_request_chunk = 3}};
     peer.log_on();
     peer.give("D", 10, "11=z|");
@@ -123,7 +150,7 @@ TEST(SessionSequence, MissingNumbersAreAskedForInChunks) {
     EXPECT_EQ(peer.sent(), "");
 }
 
-TEST(SessionSequence, WhatCannotBeHeldIsAskedForAgain) {
+TEST(SessionSequence, MessagesThatCannotBeHeldAreRequestedAgain) {
     Peer peer{{.held_messages = 4}};
     peer.log_on();
     for (std::uint64_t i = 3; i <= 9; ++i) peer.give("D", i, "11=a|");
@@ -141,7 +168,7 @@ TEST(SessionSequence, ATooLowNumberWithoutPossDupFlagEndsTheSession) {
     peer.give("0", "");
     peer.give("0", 2, "");
     EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum too low, expecting 3 but received 2|\n");
-    // The answer is waited for; nothing else counts, and the answer's own number may be wrong.
+    // Only the answer is accepted now, even with a wrong number.
     EXPECT_FALSE(peer.closed_);
     peer.give("D", 3, "11=a|");
     peer.give("0", 2, "");
@@ -224,7 +251,7 @@ TEST(SessionSequence, AGapFillThatDoesNotGoForwardIsRejected) {
     }
 }
 
-TEST(SessionSequence, APossDupInItsTurnSaysWhenItWasFirstSent) {
+TEST(SessionSequence, APossDupInOrderHasTheTimeOfItsFirstSend) {
     Peer peer;
     peer.log_on();
     peer.give("D", 2, "11=a|", "43=Y|");
@@ -241,7 +268,7 @@ TEST(SessionSequence, APossDupInItsTurnSaysWhenItWasFirstSent) {
     EXPECT_EQ(peer.store_.next_target(), 5U);
 }
 
-TEST(SessionSequence, APossDupThatWasHeldIsLookedAtInItsTurn) {
+TEST(SessionSequence, AHeldPossDupIsCheckedInOrder) {
     Peer peer;
     peer.log_on();
     peer.give("D", 3, "11=b|", "43=Y|");
@@ -261,7 +288,7 @@ TEST(SessionSequence, APossDupWithoutOrigSendingTimeIsRejected) {
     EXPECT_EQ(peer.store_.next_target(), 3U);
 }
 
-TEST(SessionSequence, APossDupWhoseOrigSendingTimeIsNoTimeIsRejectedForItsFormatAtAnyNumber) {
+TEST(SessionSequence, APossDupWithAnInvalidOrigSendingTimeIsRejectedForItsFormatAtAnyNumber) {
     Peer peer;
     peer.log_on();
     peer.give("D", 2, "11=a|", "43=Y|122=zzz|");
@@ -292,7 +319,7 @@ TEST(SessionSequence, AMessageWithoutNumberEndsInALogout) {
     EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum is missing|\n");
 }
 
-TEST(SessionGarbled, WhatIsGarbledIsIgnoredAndItsNumberAskedFor) {
+TEST(SessionGarbled, AGarbledMessageIsIgnoredAndItsNumberRequested) {
     Peer peer;
     peer.log_on();
     peer.give_bytes(with_checksum(delimited("8=FIX.4.4|9=5|35=D|34=2|")));
@@ -367,7 +394,7 @@ TEST(SessionSequenceReset, AResetIgnoresItsOwnNumberAndOnlyGoesForward) {
     EXPECT_EQ(peer.store_.next_target(), 25U);
 }
 
-TEST(SessionSequenceReset, AfterAResetWhatWasHeldIsNotTakenForTheNewMessageOfItsNumber) {
+TEST(SessionSequenceReset, AfterAResetAHeldMessageDoesNotReplaceTheNewOneOfItsNumber) {
     Peer peer;
     peer.log_on();
     peer.give("D", 9, "11=old|");

@@ -16,7 +16,7 @@ namespace millpond::fix {
 
 inline const FileStore::Options kSmall{.data_bytes = 16'384};
 
-/// A store in a folder of its own, gone afterwards.
+/// A store in a temporary folder, removed with this object.
 class FileStoreTest : public testing::Test {
 protected:
     void SetUp() override {
@@ -29,13 +29,13 @@ protected:
     std::filesystem::path folder_;
 };
 
-/// An order of 20 to 219 bytes of text.
+/// An order with a Text of 20 to 219 bytes.
 inline std::string order(std::uint64_t number) {
     return message_of("FIX.4.4", "35=D|34=" + std::to_string(number) + "|49=A|56=B|58=" +
                                      std::string(20 + number * 7 % 200, static_cast<char>('a' + number % 26)) + "|");
 }
 
-/// Stores orders up to this number, all of them taken by the socket.
+/// Stores orders up to this number, all of them sent.
 inline void store_up_to(FileStore& store, std::uint64_t last) {
     for (auto i = store.next_sender(); i <= last; ++i) {
         ASSERT_TRUE(store.store(order(i))) << i;

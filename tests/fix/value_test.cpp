@@ -21,7 +21,7 @@ TEST(Value, IntegersAreReadOverTheirWholeRangeAndNotBeyond) {
     EXPECT_EQ(parse_unsigned("18446744073709551616"), std::nullopt);
 }
 
-TEST(Value, WhatIsNoIntegerIsNothing) {
+TEST(Value, TextThatIsNotAnIntegerHasNoValue) {
     for (const auto* text : {"", "-", "+1", "1.0", "1 ", " 1", "0x1", "--1"}) {
         EXPECT_EQ(parse_int(text), std::nullopt) << text;
         EXPECT_EQ(parse_unsigned(text), std::nullopt) << text;
@@ -46,10 +46,23 @@ TEST(Value, PricesDoNotGoThroughDouble) {
     EXPECT_EQ(parse_decimal("9007199254740993"), (Decimal{9'007'199'254'740'993, 0}));  // 2^53 + 1
 }
 
-TEST(Value, WhatIsNoDecimalIsNothing) {
+TEST(Value, TextThatIsNotADecimalHasNoValue) {
     for (const auto* text : {"", "-", ".", "+200.00", "1e5", "1.2.3", "1,5", "99999999999999999999", "-."}) {
         EXPECT_EQ(parse_decimal(text), std::nullopt) << text;
     }
+}
+
+TEST(Value, TheFormOfADecimalHasNoBounds) {
+    for (const auto* text :
+         {"12.000000000000000000", "0.00000000000000000000", "12345.123456789012345678", "100000000000000000000", "-.5",
+          "7.", "0.0000000000000000000000001", "-99999999999999999999"}) {
+        EXPECT_TRUE(is_decimal(text)) << text;
+    }
+    for (const auto* text : {"", "-", ".", "-.", "+1", "1e5", "1.2.3", "1,5", "--1", "1-", " 1", "0x1"}) {
+        EXPECT_FALSE(is_decimal(text)) << text;
+    }
+    EXPECT_TRUE(is_integer("-123456789012345678901234567890"));
+    for (const auto* text : {"", "-", "+1", "1.0", "1 ", "--1"}) EXPECT_FALSE(is_integer(text)) << text;
 }
 
 TEST(Value, ScalingIsExactOrRefused) {
@@ -89,12 +102,26 @@ TEST(UtcTime, TimestampsAreReadToTheNanosecond) {
     EXPECT_EQ(parse_utc_timestamp("20161231-23:59:60"), parse_utc_timestamp("20170101-00:00:00"));
 }
 
-TEST(UtcTime, WhatIsNoTimestampIsNothing) {
+TEST(UtcTime, TextThatIsNotATimestampHasNoValue) {
     for (const auto* text :
          {"", "20240102", "20240102-03:04", "20240102 03:04:05", "20240102-24:00:00", "20240102-03:60:00",
           "20240102-03:04:61", "20240102-03:04:05.", "20240102-03:04:05.1234567890123", "20240102-03:04:05,678",
           "20240230-03:04:05", "20241302-03:04:05", "20240100-03:04:05", "2024a102-03:04:05", "00000000-00:00:00"}) {
         EXPECT_EQ(parse_utc_timestamp(text), std::nullopt) << text;
+    }
+}
+
+TEST(UtcTime, TheFormOfADateHasNoBounds) {
+    for (const auto* text : {"99991231", "00010101", "20240229"}) {
+        EXPECT_TRUE(is_utc_date(text)) << text;
+        EXPECT_TRUE(is_utc_timestamp(std::string{text} + "-23:59:59.999")) << text;
+    }
+    for (const auto* text : {"", "2024010", "202401011", "20240230", "00000000", "2024a101"}) {
+        EXPECT_FALSE(is_utc_date(text)) << text;
+        EXPECT_FALSE(is_utc_timestamp(std::string{text} + "-23:59:59")) << text;
+    }
+    for (const auto* text : {"", "99991231", "99991231-24:00:00", "99991231 23:59:59", "99991231-23:59:59."}) {
+        EXPECT_FALSE(is_utc_timestamp(text)) << text;
     }
 }
 

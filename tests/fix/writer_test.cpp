@@ -30,7 +30,7 @@ TEST(Writer, WritesTheMessageThatTheStandardDefines) {
         readable(message_of("FIX.4.2", "35=D|34=7|49=ME|52=20240102-03:04:05.678|11=A1|54=1|44=23.23|43=Y|38=-5|")));
 }
 
-TEST(Writer, BodyLengthHasAsFewDigitsAsItTakes) {
+TEST(Writer, BodyLengthHasNoLeadingZerosAtAnyLength) {
     std::array<char, 2000> memory;
     for (const std::size_t size : {1U, 4U, 5U, 91U, 92U, 93U, 990U, 991U, 992U, 1500U}) {
         Writer writer{memory, "FIXT.1.1"};
@@ -102,7 +102,7 @@ TEST(Writer, FieldsWithoutAByteAddNothing) {
     EXPECT_EQ(writer.finish(), message_of("FIX.4.4", "35=B|95=0|96=|"));
 }
 
-TEST(Writer, WhatDoesNotFitFailsAndStaysWithinTheMemory) {
+TEST(Writer, AMessageThatDoesNotFitFailsAndStaysWithinTheMemory) {
     const auto whole = message_of("FIX.4.4", "35=0|112=" + std::string(60, 'y') + "|");
     bool fitted = false;
     for (std::size_t size = 0; size < whole.size() + 40; ++size) {
@@ -118,7 +118,7 @@ TEST(Writer, WhatDoesNotFitFailsAndStaysWithinTheMemory) {
     EXPECT_TRUE(fitted);
 }
 
-TEST(Writer, WhatWasWrittenParsesToTheSameValues) {
+TEST(Writer, WrittenMessagesParseToTheSameValues) {
     Parser parser;
     std::array<char, 9000> memory;
     for (std::size_t fields = 1; fields < 400; fields += 13) {
@@ -183,11 +183,11 @@ TEST_F(Template, AValueOfAnotherWidthIsRefusedAndChangesNothing) {
     EXPECT_EQ(template_.bytes(), before);
 }
 
-TEST_F(Template, FramingFieldsAndAbsentOnesAreNoSlots) {
+TEST_F(Template, FramingFieldsAndAbsentOnesAreNotSlots) {
     for (const Tag number : {8U, 9U, 10U, 55U}) EXPECT_FALSE(template_.slot(number)) << number;
 }
 
-TEST_F(Template, WhatIsNoMessageIsRefusedByName) {
+TEST_F(Template, TextThatIsNotAMessageIsRefusedByName) {
     EXPECT_THROW(MessageTemplate{"8=FIX.4.4"}, std::invalid_argument);
     EXPECT_THROW(MessageTemplate{order("1", "x", "2") + "8"}, std::invalid_argument);
 }

@@ -18,7 +18,7 @@
 
 namespace millpond::fixd {
 
-/// What the sessions of an engine went through.
+/// Events of an engine's sessions.
 struct Counts {
     std::atomic<int> logons{0};
     std::atomic<int> closed{0};
@@ -44,9 +44,10 @@ private:
 class RunningEngine {
 public:
     explicit RunningEngine(const std::string& toml) : RunningEngine(toml, {}) {}
-    /// make: none: applications that count.
-    RunningEngine(const std::string& toml, Applications make)
-        : engine_(config_of(toml), make ? std::move(make) : counting(), log_) {
+    /// make: creates the applications; if empty, applications that count.
+    RunningEngine(const std::string& toml, Applications make) : RunningEngine(config_of(toml), std::move(make)) {}
+    RunningEngine(const EngineConfig& config, Applications make)
+        : engine_(config, make ? std::move(make) : counting(), log_) {
         engine_.start();
     }
 
@@ -62,8 +63,9 @@ public:
         const std::lock_guard guard{lock_};
         return lines_;
     }
-    service::Reloaded reload(const std::string& toml) { return engine_.reconfigure(config_of(toml)); }
-    /// Of the session whose name has this part.
+    service::Reloaded reload(const std::string& toml) { return reload(config_of(toml)); }
+    service::Reloaded reload(EngineConfig config) { return engine_.reconfigure(std::move(config)); }
+    /// The status of the session whose name contains `part`.
     [[nodiscard]] engine::SessionStatus status(std::string_view part) const {
         for (const auto& session : engine_.sessions()) {
             if (session->name().find(part) != std::string::npos) return session->status();
@@ -93,7 +95,7 @@ private:
     FixEngine engine_;
 };
 
-/// Waits until it is so, for a minute at most.
+/// Waits up to a minute until `done` returns true.
 template <class Done>
 [[nodiscard]] bool comes_true(Done&& done) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::minutes{1};
@@ -117,7 +119,7 @@ inline const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.
     return [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); };
 }
 
-/// A session of `sender` that connects to HOUSE and comes back quickly.
+/// A session of `sender` that connects to HOUSE and reconnects quickly.
 [[nodiscard]] inline std::string connects(const std::string& sender, const RunningEngine& house,
                                           const std::string& more = "") {
     return "[[session]]\nsender = '" + sender +
@@ -125,7 +127,7 @@ inline const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.
            "']\nreconnect_ms = 20\nreconnect_longest_ms = 50\n" + more;
 }
 
-/// A message with the time now; body: fields that end with '|' for the delimiter.
+/// A message with the current time. body: fields, each followed by '|' in place of the delimiter.
 [[nodiscard]] inline std::string fix_text(std::string_view begin_string, std::string_view type, std::uint64_t number,
                                           std::string_view from, std::string_view to, std::string_view body) {
     char time[fix::kMaxTimestampChars];
@@ -146,7 +148,7 @@ inline const std::string kListen = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.
     return fix_text("FIX.4.4", type, number, from, to, body);
 }
 
-/// Of a counterparty of HOUSE; more: further fields.
+/// The Logon of a counterparty of HOUSE. more: further fields.
 [[nodiscard]] inline std::string logon(std::uint64_t number, std::string_view from, std::string_view more = "") {
     return fix44("A", number, from, "HOUSE", fmt::format("98=0|108=30|{}", more));
 }

@@ -67,7 +67,7 @@ private:
 
 class VenueExample : public ::testing::TestWithParam<std::string> {
 protected:
-    // In base64, as some must be.
+    // In base64, which some venues require.
     static constexpr const char* kHidden = "aGlkZGVuIHNlY3JldCBoaWRkZW4gc2VjcmV0";
     static constexpr const char* kOther = "b3RoZXI=";
 
@@ -98,7 +98,7 @@ protected:
         }
         std::filesystem::permissions(path, std::filesystem::perms{0600});
     }
-    /// Starts the peer and gives the example with the peer in the venue's place.
+    /// Starts the peer. Returns the example with the peer instead of the venue.
     [[nodiscard]] std::unique_ptr<Venue> start_venue(const std::string& who) {
         auto venue =
             std::make_unique<Venue>("python3 '" MILLPOND_VENUE_PEER "' " + GetParam() + " '" +
@@ -112,7 +112,7 @@ protected:
                                   "hosts = [\"127.0.0.1:" + port + "\"]\ntls_server_name = \"" +
                                       test::Certificates::kServerName + "\"\ntls_authorities = \"" +
                                       certificates().certificate("ours") + "\"");
-        // With its hours the result would depend on when the test runs.
+        // A schedule would make the result depend on the time of the test.
         text = std::regex_replace(text, std::regex{"\n(start|end|days|timezone) = [^\n]*"}, "");
         text = "raw_log = \"" + (folder_ / "raw.log").string() + "\"\n" + text;
         read_engine_toml(text, GetParam() + ".toml", config_);
@@ -134,7 +134,7 @@ protected:
         EXPECT_TRUE(engine.drain(std::chrono::seconds{20}));
     }
     [[nodiscard]] std::string raw_log() const { return text_of(folder_ / "raw.log"); }
-    /// Of what was sent, each value of a secret field.
+    /// The values of secret fields in sent messages.
     [[nodiscard]] std::vector<std::string> secret_values() const {
         const auto text = raw_log();
         const std::regex field{"\x01(?:96|554|925)=([^\x01]*)\x01"};
@@ -177,7 +177,7 @@ TEST_P(VenueExample, SendsNothingToAServerWithAnotherCertificate) {
     EXPECT_THAT(log_, Not(HasSubstr(kHidden)));
 }
 
-/// Those with a secret.
+/// Examples with a secret.
 class SecretVenueExample : public VenueExample {};
 
 TEST_P(SecretVenueExample, ASignatureWithAnotherKeyIsReportedAsTheVenuesRefusal) {

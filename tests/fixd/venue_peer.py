@@ -1,9 +1,10 @@
-"""A venue for the tests: takes one connection with a FIX Logon over TLS and checks it with Python's hmac, hashlib and the program openssl.
+"""A venue for the tests: accepts one connection with a FIX Logon over TLS and checks it with Python's hmac, hashlib and
+the program openssl.
 
 venue_peer.py VENUE CERTIFICATE KEY SERVER_NAME FOLDER
 
-FOLDER has the secrets under the names that the examples use. Prints "port N", then "accepted" and the Logon's tags, or
-"refused: REASON", or "handshake failed: REASON". Answers with a Logon, or a Logout, and a Logout with a Logout.
+FOLDER has the secrets under the names in the examples. Prints "port N", then "accepted" and the Logon's tags, or
+"refused: REASON", or "handshake failed: REASON". Answers with a Logon or a Logout, and to a Logout with a Logout.
 """
 
 import base64
@@ -25,7 +26,7 @@ def say(text):
 
 
 def parse(data):
-    """The fields of the first whole message and the bytes behind it, or None."""
+    """The fields of the first complete message and the bytes after it, or None."""
     begin = data.find(b"9=")
     length_end = data.find(b"\x01", begin)
     if begin < 0 or length_end < 0:
@@ -73,7 +74,7 @@ def near_now(millis, ahead=0):
 
 
 def fault(venue, logon, folder):
-    """What is wrong with the Logon; None when nothing is."""
+    """The error of the Logon, or None."""
     raw = logon.get("96", "")
     if "96" in logon and logon.get("95") != str(len(raw)):
         return "RawDataLength"

@@ -1,4 +1,4 @@
-// Constructors that run out of descriptors half-way leave none open.
+// Constructors that run out of file descriptors leave none open.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -31,17 +31,24 @@ protected:
 
     std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} /
                                   ("millpond_descriptors_" + std::to_string(getpid()))};
-    service::Say say_{[](service::Severity, std::string_view, const std::string&) {}};
+    service::LogFunction log_{[](service::Severity, std::string_view, const std::string&) {}};
+    template <class Settings>
+    [[nodiscard]] Settings listening() const {
+        Settings settings;
+        settings.listen = any_;
+        return settings;
+    }
     net::SocketAddress any_{net::SocketAddress::parse("127.0.0.1:0")};
 };
 
 TEST_F(Descriptors, OfATcpSink) {
-    EXPECT_GE(failures_without_leak([&] { const tcp::TcpSink sink{{.listen = any_}, say_}; }), 2);
+    EXPECT_GE(failures_without_leak([&] { const tcp::TcpSink sink{listening<tcp::Settings>(), {}, log_}; }), 2);
 }
 
 TEST_F(Descriptors, OfAWebSink) {
     EXPECT_GE(failures_without_leak([&] {
-                  const web::WebSink sink{{.listen = any_}, [](const http::Request&) { return http::Page{}; }, say_};
+                  const web::WebSink sink{
+                      listening<web::Settings>(), {}, [](const http::Request&) { return http::Page{}; }, log_};
               }),
               2);
 }
@@ -55,20 +62,25 @@ TEST_F(Descriptors, OfAnHttpServer) {
 }
 
 TEST_F(Descriptors, OfACsvSinkAJournalAndACapture) {
-    EXPECT_GE(failures_without_leak([&] { const csv::CsvSink sink{{.path = folder_ / "quotes.csv"}, say_}; }), 1);
+    csv::Settings csv;
+    csv.path = folder_ / "quotes.csv";
+    EXPECT_GE(failures_without_leak([&] { const csv::CsvSink sink{csv, core::kFileMode, log_}; }), 1);
     EXPECT_GE(failures_without_leak([&] {
                   const journal::JournalSink sink{
-                      {.writer = {.folder = folder_ / "journal", .ring = "r", .segment_bytes = 1U << 20U}}, say_};
+                      "journal", {.folder = folder_ / "journal", .ring = "r", .segment_bytes = 1U << 20U}, log_};
               }),
               2);
     EXPECT_GE(
-        failures_without_leak([&] { const Capture capture{{.folder = folder_ / "capture", .name = "r"}, {}, say_}; }),
+        failures_without_leak([&] { const Capture capture{{.folder = folder_ / "capture", .name = "r"}, {}, log_}; }),
         1);
 }
 
 TEST_F(Descriptors, OfAnMqttSink) {
     if (!mqtt::is_built()) GTEST_SKIP() << "built without libmosquitto";
-    EXPECT_GE(failures_without_leak([&] { static_cast<void>(mqtt::open({.port = 9}, say_)); }), 1);
+    mqtt::Settings settings;
+    settings.port = 9;
+    settings.state_topic = "state";
+    EXPECT_GE(failures_without_leak([&] { static_cast<void>(mqtt::open(settings, {}, log_)); }), 1);
 }
 
 TEST_F(Descriptors, OfUdpSockets) {

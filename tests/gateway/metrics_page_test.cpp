@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A sink that passes on ten events with each look at its account.
+/// A sink that passes on ten events whenever its account is read.
 class Busy final : public Consumer {
 public:
     void start() override {}
@@ -32,6 +32,7 @@ public:
         return {.published = 10 * looks_ + 1, .delivered = 10 * looks_, .queued = 1};
     }
     void visit_metrics(const MetricVisitor&) const override {}
+    [[nodiscard]] SinkHealth health() const noexcept override { return {}; }
 
 private:
     std::string name_{"busy"};

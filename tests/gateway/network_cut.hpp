@@ -9,12 +9,12 @@
 
 namespace millpond::gateway::test {
 
-/// Two network namespaces, near with what a test makes and far with its broker, and a filter between them.
+/// Two network namespaces with a filter between them: near for the test's objects, far for its broker.
 class NetworkCut {
 public:
     static constexpr const char* kBroker = "10.99.0.2";
 
-    /// Null where this machine does not allow it; `why` then says so, for GTEST_SKIP.
+    /// Null if this machine does not allow it, with the reason in `why` for GTEST_SKIP.
     static std::unique_ptr<NetworkCut> make(std::string& why) {
         auto pair = net::test::NetworkPair::make(why);
         if (!pair) return nullptr;
@@ -31,7 +31,7 @@ public:
     void enter_near() const { pair_->enter_near(); }
     void enter_far() const { pair_->enter_far(); }
 
-    /// From here on nothing that comes from near reaches the broker.
+    /// Drops everything from near to the broker from here on.
     void begin() {
         is_cut_ = in_far(
             "nft add table inet cut && nft add chain inet cut entry "

@@ -1,4 +1,4 @@
-// What a reload cannot have is found before anything is closed, for every kind of sink.
+// Reloads that fail: every kind of sink detects the error before anything is closed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,15 +55,15 @@ protected:
         chmod(path(name).c_str(), 0600);
         return path(name);
     }
-    /// One sink of each kind.
+    /// Adds one sink of each kind.
     void add_all(Config& config) const {
         config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
         config.add<web::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
         config.add<csv::Settings>().path = path("quotes.csv");
         config.add<udp::Settings>().to = net::SocketAddress::parse("127.0.0.1:9");
         auto& journal = config.add<journal::Settings>();
-        journal.folder = path("journal");
-        journal.segment_bytes = 1U << 20U;
+        journal.writer.folder = path("journal");
+        journal.writer.segment_bytes = 1U << 20U;
         if (mqtt::is_built()) {
             auto& mqtt = config.add<mqtt::Settings>();
             mqtt.port = 9;
@@ -81,9 +81,9 @@ protected:
         for (const auto& sink : gateway.sinks()) all.push_back(sink.get());
         return all;
     }
-    /// A sink's name and what a new file changes of it.
+    /// Names of sinks, each with a change to the configuration.
     using Changes = std::vector<std::pair<std::string, std::function<void(Config&)>>>;
-    /// Each change alone is refused by its sink's name, and every sink runs on.
+    /// Expects that each change alone is refused with the sink's name, and that all sinks continue.
     static void expect_refused(Gateway& gateway, const Config& config, const Changes& changes) {
         const auto before = running(gateway);
         for (const auto& [sink, change] : changes) {
@@ -119,6 +119,27 @@ TEST_F(Reconfigure, ARenamedRingIsRefusedAndNoSinkIsClosed) {
     EXPECT_FALSE(client.over());
 }
 
+TEST_F(Reconfigure, EachKeyOfTheTopLevelThatCannotChangeIsNamed) {
+    Config config;
+    test::RunningGateway gateway{"keys", [&](Config& made) {
+                                     made.rings[0].poll = core::Poll::block;
+                                     made.rings[0].pin = 0;
+                                     config = made;
+                                 }};
+    complete(config);
+    auto next = config;
+    next.poll = core::Poll::spin;
+    next.pin = 1;
+    next.capture_keep = 7;
+    next.file_mode = 0600;
+    next.quiet = next.strict = true;  // matter only at the start
+    complete(next);
+    EXPECT_THAT(
+        gateway.gateway().reconfigure(next).refused,
+        ElementsAre("capture_keep changed: ignored until a restart", "file_mode changed: ignored until a restart",
+                    "poll changed: ignored until a restart", "pin changed: ignored until a restart"));
+}
+
 TEST_F(Reconfigure, AnotherChannelOfAFeedNeedsARestart) {
     Config config;
     test::RunningGateway gateway{"channel", [&](Config& made) {
@@ -149,13 +170,11 @@ TEST_F(Reconfigure, ASecretOrCertificateThatCannotBeReadChangesNothing) {
         {"web token", [&](Config& next) { next.first<web::Settings>()->token.file = path("missing"); }},
         {"tcp tls",
          [&](Config& next) {
-             next.first<tcp::Settings>()->tls = {
-                 .certificate = path("missing"), .key = path("missing"), .client_ca = {}};
+             next.first<tcp::Settings>()->tls = {.certificate = path("missing"), .key = path("missing")};
          }},
         {"web tls",
          [&](Config& next) {
-             next.first<web::Settings>()->tls = {
-                 .certificate = path("missing"), .key = path("missing"), .client_ca = {}};
+             next.first<web::Settings>()->tls = {.certificate = path("missing"), .key = path("missing")};
          }},
     };
     if (mqtt::is_built()) {
@@ -172,17 +191,75 @@ TEST_F(Reconfigure, ASecretOrCertificateThatCannotBeReadChangesNothing) {
     }
     for (const auto& [what, change] : changes) {
         auto next = config;
-        next.first<csv::Settings>()->flush_ms = 7;  // something else that would close a sink
+        next.first<csv::Settings>()->flush = std::chrono::milliseconds{7};  // another change that would close a sink
         change(next);
         EXPECT_THROW(gateway.gateway().reconfigure(next), ConfigError) << what;
         EXPECT_EQ(running(gateway.gateway()), before) << what;
     }
-    // A secret that was removed under a sink that is not to change at all.
+    // Removes a secret of a sink that the reload does not change.
     if (mqtt::is_built()) {
         std::filesystem::remove(path("mqtt"));
         EXPECT_THROW(gateway.gateway().reconfigure(config), ConfigError);
         EXPECT_EQ(running(gateway.gateway()), before);
     }
+}
+
+TEST_F(Reconfigure, NewContentsOfASecretReplaceTheSinksThatReadIt) {
+    Config config;
+    test::RunningGateway gateway{"rotate", [&](Config& made) {
+                                     add_all(made);
+                                     made.first<tcp::Settings>()->token.file = secret("tcp");
+                                     made.first<web::Settings>()->token.file = secret("web");
+                                     made.admin_token.file = secret("admin");
+                                     config = made;
+                                 }};
+    complete(config);
+    EXPECT_THAT(gateway.gateway().reconfigure(config).done, IsEmpty());
+    gateway.send_quote();
+    const auto admits = [&](const std::string& sink, const std::string& token) {
+        millpond::test::LineClient client{gateway.gateway().address_of(sink).port()};
+        client.send_text(sink == "tcp" ? "{\"token\":\"" + token + "\"}\n"
+                                       : "GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                                         "Authorization: Bearer " +
+                                             token + "\r\n\r\n");
+        const auto is_admitted = [&] {
+            return client.text().find("AAPL") != std::string::npos || client.text().starts_with("HTTP/1.1 200");
+        };
+        while (!is_admitted() && !client.over()) {
+            client.wait();
+            client.receive();
+        }
+        return is_admitted();
+    };
+    const std::string old_token = "open-sesame-0123456789";
+    const std::string new_token = "closed-sesame-0123456789";
+    const auto rotate = [&](const char* name) { std::ofstream{path(name)} << new_token << "\n"; };
+    for (const std::string sink : {"tcp", "web"}) {
+        ASSERT_TRUE(admits(sink, old_token)) << sink;
+        rotate(sink.c_str());
+        const auto result = gateway.gateway().reconfigure(config);
+        EXPECT_THAT(result.done, ElementsAre("sink '" + sink + "' is closed: a secret or certificate has changed",
+                                             "sink '" + sink + "' runs"));
+        EXPECT_THAT(result.refused, IsEmpty());
+        EXPECT_FALSE(admits(sink, old_token)) << sink;
+        EXPECT_TRUE(admits(sink, new_token)) << sink;
+    }
+    std::vector<std::string> brokers;
+    if (mqtt::is_built()) brokers.emplace_back("mqtt");
+    if (kafka::is_built()) brokers.emplace_back("kafka");
+    for (const auto& sink : brokers) {
+        rotate(sink.c_str());
+        EXPECT_THAT(gateway.gateway().reconfigure(config).done, Contains("sink '" + sink + "' runs"));
+    }
+    const auto reload = [&](const std::string& token) {
+        return gateway.gateway().reload_page().act({.path = "/api/reload"}, "Bearer " + token).status;
+    };
+    rotate("admin");
+    EXPECT_THAT(gateway.gateway().reconfigure(config).done, ElementsAre("the admin token was read again"));
+    EXPECT_EQ(reload(old_token), 401U);
+    gateway.gateway().reloader().requests().close();  // reload requests are not answered in this test
+    EXPECT_EQ(reload(new_token), 503U);
+    EXPECT_THAT(gateway.gateway().reconfigure(config).done, IsEmpty());
 }
 
 TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
@@ -201,7 +278,8 @@ TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
          [](Config& next) { next.first<web::Settings>()->listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
         {"csv", [](Config& next) { next.first<csv::Settings>()->path = "/nonexistent/quotes.csv"; }},
         {"csv", [&](Config& next) { next.first<csv::Settings>()->path = path("link.csv"); }},
-        {"journal", [&](Config& next) { next.first<journal::Settings>()->folder = path("quotes.csv") + "/journal"; }},
+        {"journal",
+         [&](Config& next) { next.first<journal::Settings>()->writer.folder = path("quotes.csv") + "/journal"; }},
         {"udp",
          [](Config& next) {
              next.first<udp::Settings>()->to = net::SocketAddress::parse("224.0.0.1:9000");
@@ -232,15 +310,10 @@ TEST_F(Reconfigure, AFileThatAnotherProcessHoldsIsRefusedBeforeAnythingIsClosed)
         "holder", [](Config& made) { made.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
     Changes changes{
         {"csv", [&](Config& next) { next.first<csv::Settings>()->path = path("quotes-2.csv"); }},
-        {"journal", [&](Config& next) { next.first<journal::Settings>()->folder = path("journal-2"); }},
+        {"journal", [&](Config& next) { next.first<journal::Settings>()->writer.folder = path("journal-2"); }},
         {"tcp", [&](Config& next) { next.first<tcp::Settings>()->listen = other.tcp(); }},
         {"web", [&](Config& next) { next.first<web::Settings>()->listen = other.tcp(); }},
     };
-    if (kafka::is_built()) {
-        changes.emplace_back("kafka", [&](Config& next) {
-            next.first<kafka::Settings>()->position_file = path("quotes-2.csv") + "/position";
-        });
-    }
     expect_refused(gateway.gateway(), config, changes);
 }
 
@@ -267,7 +340,7 @@ TEST_F(Reconfigure, ARefusedSinkKeepsItsOutputFromTheOneThatWantedIt) {
     EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'a' keeps its old settings: "),
                                             HasSubstr("sink 'b' keeps its old settings: ")));
     EXPECT_EQ(running(gateway.gateway()), before);
-    // Without an obstacle they do change places.
+    // Without the obstacle both sinks exchange their paths.
     next.sinks[0].as<csv::Settings>()->path = path("b.csv");
     EXPECT_THAT(gateway.gateway().reconfigure(next).refused, IsEmpty());
     EXPECT_EQ(gateway.gateway().sinks().size(), 2U);
@@ -281,7 +354,7 @@ TEST_F(Reconfigure, ASinkThatCannotBeStartedAfterAllRunsWithItsOldSettings) {
                                  }};
     complete(config);
     auto next = config;
-    next.first<csv::Settings>()->pin = 1'023;  // no such processor
+    next.first<csv::Settings>()->pin = 1'023;  // a processor that does not exist
     const auto result = gateway.gateway().reconfigure(next);
     EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' keeps its old settings")));
     ASSERT_EQ(gateway.gateway().sinks().size(), 1U);
@@ -299,7 +372,7 @@ TEST_F(Reconfigure, ACsvSinkThatIsReplacedGoesOnWithTheRowWhereItStopped) {
                                      config = made;
                                  }};
     complete(config);
-    // The rows of the second wait for a disk, and so does what waits in the ring.
+    // The second sink's rows and its events in the ring wait for the disk.
     constexpr std::uint64_t kRounds = 3;
     constexpr std::uint64_t kQuotes = 10;
     const std::array<std::string, kRounds> paths{"/dev/full", path("second.csv"), path("third.csv")};
@@ -352,16 +425,16 @@ TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
     Config config;
     test::RunningGateway gateway{"follow", [&](Config& made) {
                                      auto& journal = made.add<journal::Settings>();
-                                     journal.folder = path("journal");
-                                     journal.segment_bytes = 1U << 20U;
+                                     journal.writer.folder = path("journal");
+                                     journal.writer.segment_bytes = 1U << 20U;
                                      made.add<kafka::Settings>().brokers = {"127.0.0.1:9"};
                                      config = made;
                                  }};
     complete(config);
     ASSERT_TRUE(std::filesystem::exists(path("journal/kafka.position")));
     auto next = config;
-    next.first<journal::Settings>()->folder = path("others");
-    next.first<journal::Settings>()->pin = 1'023;  // it opens, and cannot be started
+    next.first<journal::Settings>()->writer.folder = path("others");
+    next.first<journal::Settings>()->pin = 1'023;  // the sink opens, but its thread cannot be started
     const auto result = gateway.gateway().reconfigure(next);
     EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'journal' keeps its old settings")));
     ASSERT_EQ(gateway.gateway().sinks().size(), 2U);
@@ -372,10 +445,10 @@ TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
     EXPECT_TRUE(
         gateway.watch_until([&](const health::State&) { return gateway.gateway().sinks()[1]->account().queued == 1; }));
 
-    // Refused before anything is closed, together with a change of the follower.
+    // A change of the journal and its follower is refused before anything is closed.
     next = config;
     std::ofstream{path("file")} << "no folder\n";
-    next.first<journal::Settings>()->folder = path("file") + "/journal";
+    next.first<journal::Settings>()->writer.folder = path("file") + "/journal";
     next.first<kafka::Settings>()->properties = {"linger.ms=1"};
     const auto second = gateway.gateway().reconfigure(next);
     EXPECT_THAT(second.refused, ElementsAre(HasSubstr("sink 'journal' keeps its old settings: ")));
@@ -402,7 +475,7 @@ TEST_F(Reconfigure, HealthGoesOnWhileAReloadWaits) {
         return Reloaded{.done = {"sink 'x' runs"}, .refused = {}};
     }));
     EXPECT_FALSE(reloader.begin([] { return Reloaded{}; }));
-    EXPECT_FALSE(reloader.take_finished());
+    EXPECT_FALSE(reloader.poll_finished());
     const auto looked = gateway.gateway().health()->now;
     gateway.send_quote();
     EXPECT_TRUE(gateway.watch_until([&](const health::State& state) {
@@ -410,7 +483,7 @@ TEST_F(Reconfigure, HealthGoesOnWhileAReloadWaits) {
     }));
     EXPECT_TRUE(reloader.is_running());
     end.set_value();
-    EXPECT_TRUE(gateway.watch_until([&](const health::State&) { return reloader.take_finished(); }));
+    EXPECT_TRUE(gateway.watch_until([&](const health::State&) { return reloader.poll_finished(); }));
     EXPECT_FALSE(reloader.is_running());
 }
 
@@ -424,25 +497,66 @@ TEST_F(Reconfigure, AReloadOnItsThreadAndHealthDoNotDisturbEachOther) {
     auto& reloader = gateway.gateway().reloader();
     for (std::uint64_t i = 1; i <= 3; ++i) {
         auto next = config;
-        next.first<csv::Settings>()->flush_ms = i;
-        next.first<journal::Settings>()->keep_hours = i;
+        next.first<csv::Settings>()->flush = std::chrono::milliseconds{i};
+        next.first<journal::Settings>()->writer.keep_for = std::chrono::hours{i};
         ASSERT_TRUE(reloader.begin([&gateway, next] { return gateway.gateway().reconfigure(next); }));
         EXPECT_TRUE(gateway.watch_until([&](const health::State&) {
             static_cast<void>(gateway.gateway().page({.path = "/metrics"}));
-            return reloader.take_finished();
+            return reloader.poll_finished();
         }));
     }
     EXPECT_EQ(gateway.gateway().sinks().size(), config.sinks.size());
 }
 
-TEST(ReloadDesk, AnAskerDoesNotWaitForADeskThatCloses) {
-    service::ReloadDesk desk;
-    std::thread asker{[&] { EXPECT_FALSE(desk.ask(std::chrono::hours{1})); }};
-    while (!desk.is_wished()) std::this_thread::yield();
-    desk.close();
-    asker.join();
-    EXPECT_FALSE(desk.ask(std::chrono::hours{1}));
-    EXPECT_TRUE(desk.is_closed());
+TEST_F(Reconfigure, AListenerThatIsOpenToOtherMachinesIsAFindingAndWithStrictAnError) {
+    Config config;
+    test::RunningGateway gateway{"exposed", [&](Config& made) {
+                                     made.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+                                     config = made;
+                                 }};
+    complete(config);
+    EXPECT_TRUE(gateway.becomes_good());
+    auto open = config;
+    open.first<tcp::Settings>()->listen = net::SocketAddress::parse("0.0.0.0:0");
+    EXPECT_THAT(gateway.gateway().reconfigure(open).refused, IsEmpty());
+    const auto finding = gateway.found(health::Stage::exposed);
+    EXPECT_EQ(finding.of, "sink 'tcp'");
+    EXPECT_EQ(finding.severity, service::Severity::warning);
+    EXPECT_THAT(gateway.logged(), HasSubstr("[[tcp]] 'tcp': 0.0.0.0:0 is open to other machines without a token"));
+    open.strict = true;
+    EXPECT_THROW(gateway.gateway().reconfigure(open), ConfigError);
+    EXPECT_THROW((test::RunningGateway{"strict",
+                                       [](Config& made) {
+                                           made.strict = true;
+                                           made.metrics = net::SocketAddress::parse("0.0.0.0:0");
+                                       }}),
+                 ConfigError);
+    EXPECT_THAT(gateway.gateway().reconfigure(config).refused, IsEmpty());
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST_F(Reconfigure, ClientsOfASinkThatAReloadClosesGetThatReason) {
+    Config config;
+    test::RunningGateway gateway{"goodbye", [&](Config& made) {
+                                     made.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+                                     config = made;
+                                 }};
+    complete(config);
+    millpond::test::LineClient client{gateway.tcp().port()};
+    gateway.send_quote();
+    const auto until = [&](auto&& reached) {
+        while (!reached() && !client.over()) {
+            client.wait();
+            client.receive();
+        }
+        return reached();
+    };
+    ASSERT_TRUE(until([&] { return client.text().find("AAPL") != std::string::npos; }));
+    config.first<tcp::Settings>()->max_clients = 7;
+    EXPECT_THAT(gateway.gateway().reconfigure(config).refused, IsEmpty());
+    EXPECT_TRUE(until([&] {
+        return client.text().find("a reload closes this sink; connect again") != std::string::npos;
+    })) << client.text();
 }
 
 }  // namespace

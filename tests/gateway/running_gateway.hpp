@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <array>
 #include <cstddef>
@@ -28,7 +29,7 @@
 
 namespace millpond::gateway::test {
 
-/// The value of a metric of its own; 0 when it has none of that name.
+/// Value of one of the sink's metrics; 0 if there is none of this name.
 inline std::uint64_t metric_of(const Consumer& sink, std::string_view wanted) {
     std::uint64_t value = 0;
     sink.visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
@@ -37,7 +38,7 @@ inline std::uint64_t metric_of(const Consumer& sink, std::string_view wanted) {
     return value;
 }
 
-/// A gateway that runs, with one feed and its sender.
+/// A running gateway with one feed and its sender.
 class RunningGateway {
 public:
     explicit RunningGateway(std::string_view name, const std::function<void(Config&)>& change = {})
@@ -55,17 +56,17 @@ public:
         if (!sender_) sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = feed()});
         while (!sender_->send(bytes)) std::this_thread::yield();
     }
-    /// A `quotes` datagram with one quote.
+    /// Sends a `quotes` datagram with one quote.
     void send_quote(std::uint32_t flags = 0) {
         std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
-        auto quote = quote_of(0, 10'000);
+        auto quote = quote_of(0, feed::price_from<10'000>(10'000));
         quote.exchange_utc_ns = core::utc_nanos();
         quote.flags = static_cast<decltype(quote.flags)>(flags);
         encoder_.begin(buffer);
         ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
         send(encoder_.finish(core::utc_nanos()));
     }
-    /// A `quotes` datagram without quotes.
+    /// Sends a `quotes` datagram without quotes.
     void send_heartbeat() {
         std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
         encoder_.begin(buffer);
@@ -73,10 +74,10 @@ public:
     }
     void lose(std::uint64_t count) { encoder_.skip(count); }
 
-    /// Watches until `done`; false when that does not come.
+    /// Watches until `done` returns true; false after a timeout.
     bool watch_until(const std::function<bool(const health::State&)>& done) {
-        constexpr std::int64_t kLongestNs = 40'000'000'000;
-        const auto deadline = core::monotonic_nanos() + kLongestNs;
+        constexpr std::int64_t kTimeoutNs = 40'000'000'000;
+        const auto deadline = core::monotonic_nanos() + kTimeoutNs;
         while (core::monotonic_nanos() < deadline) {
             gateway_.watch();
             if (done(*gateway_.health())) return true;
@@ -84,7 +85,8 @@ public:
         }
         return false;
     }
-    /// Watches until there is a finding of that stage whose text has `part`, and gives it; fails when none comes.
+    /// Watches until there is a finding of this stage whose text contains `part`, and returns it; the test fails after
+    /// a timeout.
     health::Finding found(health::Stage stage, std::string_view part = {}) {
         health::Finding result;
         EXPECT_TRUE(watch_until([&](const health::State& state) {
@@ -106,8 +108,14 @@ public:
     [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
     [[nodiscard]] const std::string& ring() const { return gateway_.pipelines().front()->config().name; }
     [[nodiscard]] net::SocketAddress tcp() const { return gateway_.address_of("tcp"); }
+    /// Waits for a good health; a feed that has received nothing yet is ignored.
     bool becomes_good() {
-        return watch_until([](const health::State& state) { return health::findings(state, state.now).empty(); });
+        return watch_until([](const health::State& state) {
+            const auto found = health::findings(state, state.now);
+            return std::ranges::all_of(found, [](const health::Finding& finding) {
+                return finding.stage == health::Stage::no_datagrams && finding.severity == service::Severity::warning;
+            });
+        });
     }
 
 private:
@@ -118,7 +126,7 @@ private:
         auto& feed = config.feeds.emplace_back();
         feed.name = "f";
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
-        feed.stale_seconds = 0;  // a slow machine's pause is no loss
+        feed.stale_seconds = 0;  // pauses of a slow machine are not losses
         if (change) change(config);
         complete(config);
         return config;

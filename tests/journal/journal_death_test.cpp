@@ -34,9 +34,9 @@ TEST_F(JournalDeathTest, AForkedProcessThatEndsLeavesTheJournalToItsWriter) {
     expect_quotes(delivered, 1, 2);
 }
 
-/// Each of MILLPOND_TEST_KILLS (40) writers is killed somewhere; the next goes on. What one was told to have appended
-/// is there, what is there is whole, and no number is missing or twice.
-TEST_F(JournalDeathTest, WhatWasAppendedSurvivesKillMinusNine) {
+/// Each of MILLPOND_TEST_KILLS (40) writers is killed at a random place; the next one continues. Every record that was
+/// reported as appended is present, records are intact, and no number is missing or repeated.
+TEST_F(JournalDeathTest, AppendedRecordsSurviveKillMinusNine) {
     const char* wanted = std::getenv("MILLPOND_TEST_KILLS");
     const int kills = wanted != nullptr ? std::atoi(wanted) : 40;
     std::mt19937_64 random{42};

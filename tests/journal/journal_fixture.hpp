@@ -20,10 +20,10 @@ namespace millpond::journal {
 
 inline constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20U;
 inline constexpr std::uint64_t kEpoch = 77;
-/// Quotes of which one segment of the tests holds a few less than this.
+/// A segment of the tests has capacity for a few less than this many quotes.
 inline constexpr std::uint64_t kQuotesInSegment = kSegmentBytes / kRecordBytes<feed::Quote>;
 
-/// A quote that tells its ring number, so that any other is noticed.
+/// A quote that contains its ring number, so that any other is detected.
 inline feed::Quote quote(std::uint64_t number, feed::InstrumentId id = 0) {
     feed::Quote quote;
     quote.instrument = id;
@@ -35,11 +35,12 @@ inline feed::Quote quote(std::uint64_t number, feed::InstrumentId id = 0) {
     return quote;
 }
 
-/// All that a reader delivered.
+/// All items that a reader delivered.
 struct Delivered {
     struct Item {
         Position at;
-        std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear, LostRecord>
+        std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear, feed::Order,
+                     feed::Level, feed::Imbalance, feed::Band, feed::Definition, LostRecord>
             event;
     };
 
@@ -48,7 +49,7 @@ struct Delivered {
     void on(const Event& event) {
         items.push_back({reader.current(), event});
     }
-    /// All that is there.
+    /// Reads everything.
     std::size_t drain() { return reader.poll(*this, SIZE_MAX); }
     template <class Event>
     [[nodiscard]] std::vector<Event> all() const {
@@ -74,7 +75,7 @@ protected:
     [[nodiscard]] WriterOptions options() const {
         return {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = Sync::none};
     }
-    /// Appends quotes first..last, with what `service` does between.
+    /// Appends quotes first..last, and runs `service` between them.
     static void append(JournalWriter& writer, std::uint64_t first, std::uint64_t last) {
         for (auto number = first; number <= last; ++number) {
             if (!writer.append(quote(number), number)) {
@@ -83,7 +84,7 @@ protected:
             }
         }
     }
-    /// Fails unless these are quotes first..last, none missing, none twice, each as it was appended.
+    /// Fails unless these are quotes first..last, complete, each once and unchanged.
     static void expect_quotes(const Delivered& delivered, std::uint64_t first, std::uint64_t last) {
         const auto quotes = delivered.all<feed::Quote>();
         ASSERT_EQ(quotes.size(), last - first + 1);

@@ -6,6 +6,7 @@
 #include <ios>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
@@ -41,13 +43,13 @@ TEST_F(JournalWriterTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
         EXPECT_EQ(entry.status().permissions(), perms{0664}) << entry.path();
         ++files;
     }
-    EXPECT_GE(files, 2U);  // the lock and a segment
+    EXPECT_GE(files, 2U);  // at least the lock and a segment
 }
 
 TEST_F(JournalWriterTest, EveryEventIsReadAsItWasAppended) {
     JournalWriter writer{options(), 5};
     writer.set_epoch(kEpoch);
-    writer.name(3, {feed::Venue{"XMIO"}, feed::Symbol{"MSFT 261218C00500000"}});
+    writer.name(3, {feed::Venue{"XMIO"}, feed::Symbol{"MSFT 261218C00500000"}, 2});
     const feed::Trade trade{.instrument = 3, .price = 12'345, .size = 7, .trade_id = 99, .receive_utc_ns = 1};
     const feed::Status status{
         .instrument = 3, .state = feed::TradingState::halted, .reason = core::FixedString<4>{"H10"}};
@@ -72,6 +74,7 @@ TEST_F(JournalWriterTest, EveryEventIsReadAsItWasAppended) {
     EXPECT_EQ(delivered.all<LostRecord>().at(0).count(), 4U);
     ASSERT_NE(reader.instrument(3), nullptr);
     EXPECT_EQ(reader.instrument(3)->symbol, feed::Symbol{"MSFT 261218C00500000"});
+    EXPECT_EQ(reader.instrument(3)->decimals, 2U);
     EXPECT_EQ(reader.instrument(0), nullptr);
     EXPECT_EQ(reader.ring(), "main");
     EXPECT_EQ(delivered.items[1].at.epoch, kEpoch);
@@ -117,7 +120,7 @@ TEST_F(JournalWriterTest, AFullSegmentIsFollowedByOneThatIsReady) {
     for (const auto& file : list_segments(folder_)) {
         if (!SegmentReader::is_started(file.path)) continue;
         int names = 0;
-        SegmentReader{file.path}.for_each_name([&](const NameRecord& name) {
+        SegmentReader{file.path}.for_each_description([&](const NameRecord& name) {
             EXPECT_EQ(name.symbol, feed::Symbol{"A"});
             ++names;
         });
@@ -129,10 +132,10 @@ TEST_F(JournalWriterTest, WithoutTheNextSegmentAnAppendIsRefusedAndNothingIsLost
     JournalWriter writer{options(), 0};
     std::uint64_t number = 1;
     while (writer.append(quote(number), number)) ++number;
-    EXPECT_EQ(writer.room(), 0U);
+    EXPECT_EQ(writer.available(), 0U);
     EXPECT_FALSE(writer.append(quote(number), number));
     EXPECT_TRUE(writer.service(0));
-    EXPECT_GT(writer.room(), 1'000U);
+    EXPECT_GT(writer.available(), 1'000U);
     append(writer, number, number + 10);
     JournalReader reader{folder_};
     Delivered delivered{reader};
@@ -154,7 +157,7 @@ TEST_F(JournalWriterTest, ASegmentOfACertainAgeIsEnded) {
     EXPECT_EQ(writer.counters().segments.read(), 2U);
 }
 
-TEST_F(JournalWriterTest, AWriterThatComesBackGoesOnBehindTheLastRecord) {
+TEST_F(JournalWriterTest, ARestartedWriterContinuesAfterTheLastRecord) {
     {
         JournalWriter writer{options(), 0};
         EXPECT_EQ(writer.resume_at(kEpoch), 1U);
@@ -189,6 +192,20 @@ TEST_F(JournalWriterTest, AnotherEpochForgetsTheNames) {
     EXPECT_EQ(delivered.drain(), 1U);
     EXPECT_EQ(reader.instrument(0), nullptr);
     EXPECT_EQ(reader.current().epoch, kEpoch + 1);
+}
+
+TEST_F(JournalWriterTest, ADepthThatNoFeedCanHaveIsNotContinuedByTheNextWriter) {
+    std::filesystem::create_directories(folder_);
+    {
+        SegmentWriter segment{{1, segment_path(folder_, 1)}, kSegmentBytes};
+        segment.begin({.ring = RingName{"main"}, .epoch = kEpoch, .session = 1, .first_record = 1});
+        ASSERT_TRUE(segment.append_channel({.channel = 0, .depth = market::kMaxBoardDepth + 1, .orders = 1}));
+        ASSERT_TRUE(segment.append_channel({.channel = 1, .depth = 7}));
+    }
+    const JournalWriter writer{options(), 5};
+    EXPECT_EQ(writer.depth(0), (market::ChannelDepth{.depth = 0, .orders = true}));
+    EXPECT_EQ(writer.depth(1), market::ChannelDepth{.depth = 7});
+    EXPECT_THAT(recorded_depths(folder_), ::testing::UnorderedElementsAre(writer.depth(0), writer.depth(1)));
 }
 
 TEST_F(JournalWriterTest, ASecondWriterIsRefusedByName) {
@@ -234,7 +251,7 @@ TEST_F(JournalWriterTest, RetentionByBytesRemovesTheOldestOnly) {
     }
 }
 
-TEST_F(JournalWriterTest, RetentionByAgeRemovesWhatIsOlder) {
+TEST_F(JournalWriterTest, RetentionByAgeRemovesOlderSegments) {
     auto options = this->options();
     options.keep_for = std::chrono::seconds{100};
     JournalWriter writer{options, 0};
@@ -258,7 +275,7 @@ TEST_F(JournalWriterTest, NumbersAndPlaceContinueAfterASilenceThatIsLongerThanRe
             JournalWriter writer{options, 0};
             writer.set_epoch(kEpoch);
             append(writer, 1, 2 * kQuotesInSegment);
-            writer.step(200'000'000'000);  // ends the segment although no event comes
+            writer.step(200'000'000'000);  // ends the segment although no event arrives
             writer.service(200'000'000'000);
             for (std::int64_t now = 400; now < 500; now += 10) {
                 writer.step(now * 1'000'000'000);
@@ -291,7 +308,7 @@ TEST_F(JournalWriterTest, NumbersContinueWhereAllSegmentsWereRemovedBetweenTwoRu
     before.drain();
     const auto remembered = follower.current().record;
     ASSERT_EQ(remembered, 2 * kQuotesInSegment);
-    for (int run = 0; run < 2; ++run) {  // the second removes what was never written to
+    for (int run = 0; run < 2; ++run) {  // the second removes segments without records
         for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
         JournalWriter writer{options(), 0};
         EXPECT_EQ(writer.next_record(), remembered + 1);
@@ -317,7 +334,7 @@ TEST_F(JournalWriterTest, NumbersOfADeadWriterAreNotUsedAgainWhereItsSegmentsWer
         JournalWriter writer{options(), 0};
         writer.set_epoch(kEpoch);
         append(writer, 1, 2 * kQuotesInSegment);
-        std::filesystem::copy_file(lock, dead);  // as kill -9 leaves it
+        std::filesystem::copy_file(lock, dead);  // left by kill -9
     }
     for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
     std::filesystem::rename(dead, lock);
@@ -342,7 +359,7 @@ TEST_F(JournalWriterTest, NumbersOfADeadWriterAreNotUsedAgainAlsoWhereTheNextHas
             writer.set_epoch(kEpoch);
             append(writer, 1, 2 * kQuotesInSegment);
             next = writer.next_record();
-            std::filesystem::copy_file(lock, dead);  // as kill -9 leaves it
+            std::filesystem::copy_file(lock, dead);  // left by kill -9
         }
         for (const auto& file : list_segments(folder_)) std::filesystem::remove(file.path);
         std::filesystem::rename(dead, lock);
@@ -362,7 +379,7 @@ TEST_F(JournalWriterTest, ADamagedLockFileCostsNothingWhileTheSegmentsAreThere) 
     EXPECT_EQ(writer.next_record(), 101U);
 }
 
-TEST_F(JournalWriterTest, ASyncOnIntervalSaysUpToWhere) {
+TEST_F(JournalWriterTest, ASyncOnIntervalReportsTheLastSyncedRecord) {
     auto options = this->options();
     options.sync = Sync::interval;
     options.sync_interval = std::chrono::seconds{1};
@@ -390,7 +407,7 @@ TEST_F(JournalWriterTest, AClockThatIsSetBackDelaysNoSync) {
     EXPECT_EQ(writer.counters().synced_record.read(), 20U);
 }
 
-TEST_F(JournalWriterTest, ASyncOfEachSaysUpToWhere) {
+TEST_F(JournalWriterTest, ASyncOfEachReportsTheLastSyncedRecord) {
     auto options = this->options();
     options.sync = Sync::each;
     JournalWriter writer{options, 0};
@@ -403,7 +420,7 @@ TEST_F(JournalWriterTest, AnAppendNeedsNoHeapNoFaultAndNoSystemCall) {
     JournalWriter writer{options(), 0};
     writer.set_epoch(kEpoch);
     std::uint64_t number = 0;
-    // The pages behind were touched by the round before; a fresh page is a fault of the appending thread, which is not
+    // The pages beyond were touched in the round before; a fresh page is a fault of the appending thread, which is not
     // the receive path.
     test::expect_free_of_cost([&] {
         bool right = true;
@@ -418,15 +435,15 @@ TEST_F(JournalWriterTest, SegmentsThatAreRemovedWhileTheyAreInUseAreNamedAndRepl
     JournalWriter writer{options(), now};
     writer.set_epoch(kEpoch);
     append(writer, 1, 10);
-    writer.service(now += 2 * kSecond);  // allocates the next one
-    EXPECT_FALSE(writer.take_error());
+    writer.service(now += 2 * kSecond);  // allocates the next segment
+    EXPECT_FALSE(writer.pop_error());
     const auto files = list_segments(folder_);
     ASSERT_EQ(files.size(), 2U);
     for (const auto& file : files) std::filesystem::remove(file.path);
     std::string said;
     for (int round = 0; round < 3; ++round) {
         writer.service(now += 2 * kSecond);
-        if (const auto error = writer.take_error()) said += *error + "\n";
+        if (const auto error = writer.pop_error()) said += *error + "\n";
         writer.step(now);
     }
     EXPECT_NE(said.find(files[1].path.string() + " was moved or removed before it was used"), std::string::npos)
@@ -440,7 +457,7 @@ TEST_F(JournalWriterTest, SegmentsThatAreRemovedWhileTheyAreInUseAreNamedAndRepl
     EXPECT_EQ(delivered.all<feed::Quote>().front().feed_sequence, 11U);
 }
 
-TEST_F(JournalWriterTest, AFullDiskIsAnErrorInWordsAndGoesOnWhenThereIsRoom) {
+TEST_F(JournalWriterTest, AFullDiskIsAReadableErrorAndWritingContinuesWhenThereIsSpace) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
     std::filesystem::create_directories(folder_);
     if (mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2560k") != 0) GTEST_SKIP() << "may not mount a tmpfs";
@@ -451,9 +468,9 @@ TEST_F(JournalWriterTest, AFullDiskIsAnErrorInWordsAndGoesOnWhenThereIsRoom) {
             while (writer.append(quote(number), number)) ++number;
             writer.service(0);
         }
-        EXPECT_EQ(writer.room(), 0U);
+        EXPECT_EQ(writer.available(), 0U);
         EXPECT_GE(writer.counters().allocation_errors.read(), 1U);
-        const auto said = writer.take_error();
+        const auto said = writer.pop_error();
         ASSERT_TRUE(said);
         EXPECT_NE(said->find("cannot allocate 1 MiB"), std::string::npos) << *said;
         EXPECT_EQ(number - 1, writer.next_record() - 1);
@@ -468,6 +485,101 @@ TEST_F(JournalWriterTest, AFullDiskIsAnErrorInWordsAndGoesOnWhenThereIsRoom) {
         ASSERT_EQ(delivered.all<LostRecord>().size(), 1U);
         EXPECT_EQ(delivered.all<LostRecord>()[0].first, number);
         EXPECT_EQ(delivered.all<feed::Quote>().back().feed_sequence, number + 19);
+    }
+    umount(folder_.c_str());
+}
+
+TEST_F(JournalWriterTest, OnADiskThatIsFullAtTheStartItOpensWhenThereIsSpace) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    constexpr std::uint64_t kEpoch = 7;
+    std::filesystem::create_directories(folder_);
+    // No space for the lock file either; then none for the first segment.
+    for (const auto* first : {"size=4k", "size=512k"}) {
+        if (mount("tmpfs", folder_.c_str(), "tmpfs", 0, first) != 0) GTEST_SKIP() << "may not mount a tmpfs";
+        if (std::string_view{first} == "size=4k") std::ofstream{folder_ / "full"} << std::string(4'096, 'x');
+        {
+            JournalWriter writer{options(), 0};
+            EXPECT_EQ(writer.resume_at(kEpoch), 1U);
+            writer.set_epoch(kEpoch);
+            EXPECT_EQ(writer.available(), 0U);
+            writer.service(0);
+            writer.step(2 * kSecond);
+            const auto why = writer.pop_open_error();
+            const auto said = why ? why : writer.pop_error();
+            ASSERT_TRUE(said) << first;
+            EXPECT_GE(writer.counters().allocation_errors.read(), 1U) << first;
+            EXPECT_FALSE(writer.append(quote(1), 1)) << first;
+
+            ASSERT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+            writer.step(4 * kSecond);
+            EXPECT_FALSE(writer.pop_open_error()) << first;
+            EXPECT_TRUE(writer.service(4 * kSecond)) << first;
+            append(writer, 10, 19);
+            JournalReader reader{folder_};
+            Delivered delivered{reader};
+            delivered.drain();
+            EXPECT_EQ(delivered.all<feed::Quote>().size(), 10U) << first;
+            EXPECT_EQ(writer.resume_at(kEpoch), 20U) << first;
+        }
+        umount(folder_.c_str());
+    }
+}
+
+TEST_F(JournalWriterTest, NamesGivenBeforeAJournalOfAnotherEpochOpensAreWritten) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    std::filesystem::create_directories(folder_);
+    if (mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2m") != 0) GTEST_SKIP() << "may not mount a tmpfs";
+    {
+        JournalWriter writer{options(), 0};
+        writer.set_epoch(7);
+        append(writer, 1, 10);
+    }
+    std::filesystem::remove(folder_ / kLockName);
+    std::ofstream{folder_ / "full"} << std::string(4'000'000, 'x');
+    {
+        JournalWriter writer{options(), 0};
+        EXPECT_FALSE(writer.is_open());
+        writer.set_epoch(8);
+        writer.name(0, {feed::Venue{"XTST"}, feed::Symbol{"NEW"}});
+        writer.step(2 * kSecond);  // fails again
+        EXPECT_FALSE(writer.is_open());
+        ASSERT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+        writer.step(4 * kSecond);
+        ASSERT_TRUE(writer.is_open());
+        EXPECT_TRUE(writer.service(4 * kSecond));
+        append(writer, 1, 1);
+        JournalReader reader{folder_};
+        Delivered delivered{reader};
+        delivered.drain();
+        EXPECT_EQ(reader.current().epoch, 8U);
+        ASSERT_NE(reader.instrument(0), nullptr);
+        EXPECT_EQ(reader.instrument(0)->symbol.view(), "NEW");
+    }
+    umount(folder_.c_str());
+}
+
+TEST_F(JournalWriterTest, AJournalWhoseNextSegmentDoesNotFitResumesWhereItStopped) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
+    std::filesystem::create_directories(folder_);
+    if (mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2m") != 0) GTEST_SKIP() << "may not mount a tmpfs";
+    {
+        JournalWriter writer{options(), 0};
+        append(writer, 1, 10);
+    }
+    std::ofstream{folder_ / "full"} << std::string(2'000'000, 'x');
+    {
+        JournalWriter writer{options(), 0};
+        EXPECT_EQ(writer.available(), 0U);
+        EXPECT_EQ(writer.resume_at(0), 11U);
+        ASSERT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+        EXPECT_TRUE(writer.service(0));
+        append(writer, 11, 20);
+        JournalReader reader{folder_};
+        Delivered delivered{reader};
+        delivered.drain();
+        EXPECT_EQ(delivered.all<feed::Quote>().size(), 20U);
     }
     umount(folder_.c_str());
 }

@@ -1,4 +1,4 @@
-// The part of one_pass_test.cpp that is compiled for a level of x86-64.
+// The part of one_pass_test.cpp that is compiled for one level of x86-64.
 
 #include "bench/fix/one_pass.hpp"
 
@@ -9,7 +9,7 @@
 namespace millpond::bench {
 namespace {
 
-constexpr std::size_t kLongest = 400;
+constexpr std::size_t kMaxSize = 400;
 constexpr std::size_t kReadableBehind = 64;
 
 OnePass byte_by_byte(const char* bytes, std::size_t size) {
@@ -26,9 +26,9 @@ OnePass byte_by_byte(const char* bytes, std::size_t size) {
 
 bool one_pass_is_right() {
     constexpr char kAlphabet[] = {'8', '=', '\x01', '\xFF', 'A', '='};
-    std::vector<char> bytes(kLongest + kReadableBehind);
+    std::vector<char> bytes(kMaxSize + kReadableBehind);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = kAlphabet[i * i % sizeof kAlphabet];
-    for (std::size_t size = 0; size <= kLongest; ++size) {
+    for (std::size_t size = 0; size <= kMaxSize; ++size) {
         const auto got = one_pass(bytes.data(), size);
         const auto want = byte_by_byte(bytes.data(), size);
         if (got.delimiters == want.delimiters && got.equals == want.equals && got.sum == want.sum) continue;

@@ -1,4 +1,4 @@
-// The one pass of the FIX benches against a loop over the bytes. This file is compiled for every processor.
+// Compares the one pass of the FIX benches with a loop over the bytes. This file is compiled for every processor.
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// The recorded ring of tests/golden, as every later build must read it.
+// The recorded ring of tests/golden, which every later build must read.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,11 +45,12 @@ struct Expected {
     std::uint64_t ask_size;
     std::int64_t received;
 };
-constexpr std::array kExpected{Expected{"AAPL", 1'892'200, 1'500, 1'892'600, 600, 1'795'404'483'541'638'187},
-                               Expected{"NVDA", 8'753'600, 1'600, 8'754'100, 1'200, 1'795'404'483'541'432'311},
-                               Expected{"AMZN", 1'788'800, 200, 1'789'300, 1'400, 1'795'404'483'540'440'038},
-                               Expected{"GOOG", 1'411'900, 1'700, 1'412'600, 300, 1'795'404'483'541'837'864},
-                               Expected{"MSFT", 4'150'800, 1'900, 4'151'100, 1'500, 1'795'404'483'542'032'773}};
+constexpr std::array kExpected{
+    Expected{"AAPL", 189'220'000'000, 1'500, 189'260'000'000, 600, 1'795'404'483'541'638'187},
+    Expected{"NVDA", 875'360'000'000, 1'600, 875'410'000'000, 1'200, 1'795'404'483'541'432'311},
+    Expected{"AMZN", 178'880'000'000, 200, 178'930'000'000, 1'400, 1'795'404'483'540'440'038},
+    Expected{"GOOG", 141'190'000'000, 1'700, 141'260'000'000, 300, 1'795'404'483'541'837'864},
+    Expected{"MSFT", 415'080'000'000, 1'900, 415'110'000'000, 1'500, 1'795'404'483'542'032'773}};
 
 class GoldenRing : public ::testing::Test {
 protected:
@@ -68,6 +69,7 @@ protected:
             EXPECT_EQ(quote.ask_price, expected.ask);
             EXPECT_EQ(quote.ask_size, expected.ask_size);
             EXPECT_EQ(quote.receive_utc_ns, expected.received);
+            EXPECT_EQ(reader.instrument(quote.instrument)->decimals, 4U);
         }
     }
 
@@ -93,7 +95,7 @@ TEST_F(GoldenRing, TheRingsEntriesLeadToTheSameQuotes) {
     }
     EXPECT_EQ(seen.missed, 0U);
     EXPECT_EQ(seen.others, 0U);
-    EXPECT_EQ(seen.quotes, 63U);  // of 64 entries: the oldest may be written at any time
+    EXPECT_EQ(seen.quotes, 63U);  // of 64 entries: the oldest may be overwritten at any time
     EXPECT_EQ(reader.account().delivered, 63U);
     EXPECT_EQ(reader.newest(), published);
     expect_latest(reader, seen);
@@ -105,7 +107,7 @@ TEST_F(GoldenRing, TheFieldsOfItsHeadersAreInTheirPlaces) {
     const auto& ring = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
     EXPECT_EQ(ring.magic, queue::kBroadcastMagic);
     EXPECT_EQ(ring.layout_version, 1U);
-    EXPECT_EQ(ring.content, 1U);
+    EXPECT_EQ(ring.content, 2U);
     EXPECT_EQ(ring.capacity, 64U);
     EXPECT_EQ(ring.entry_bytes, 128U);
     EXPECT_EQ(ring.entries_offset, 256U);
@@ -117,16 +119,16 @@ TEST_F(GoldenRing, TheFieldsOfItsHeadersAreInTheirPlaces) {
     EXPECT_EQ(ring.cursor, 200U);
     const auto& board = *reinterpret_cast<const BoardHeader*>(bytes.data() + board_offset(64));
     EXPECT_EQ(board.magic, kBoardMagic);
-    EXPECT_EQ(board.layout_version, 2U);
+    EXPECT_EQ(board.layout_version, 3U);
     EXPECT_EQ(board.slot_bytes, 192U);
     EXPECT_EQ(board.slots, 16U);
     EXPECT_EQ(board.channels, 1U);
     EXPECT_EQ(board.named, 5U);
 }
 
-/// The first event of the bytes, which are then without it.
+/// Removes and returns the first event of the bytes.
 template <class Event>
-Event taken(std::span<const char>& bytes) {
+Event popped(std::span<const char>& bytes) {
     Event event;
     std::memcpy(&event, bytes.data(), sizeof event);
     bytes = bytes.subspan(sizeof event);
@@ -139,7 +141,7 @@ TEST(GoldenEvents, EachFieldIsInItsPlace) {
     const auto file = std::filesystem::path{MILLPOND_GOLDEN_RING}.parent_path() / "events";
     ASSERT_TRUE(std::ifstream(file).read(recorded.data(), recorded.size()));
     std::span<const char> bytes{recorded};
-    const auto quote = taken<feed::Quote>(bytes);
+    const auto quote = popped<feed::Quote>(bytes);
     EXPECT_EQ(quote.instrument, 7U);
     EXPECT_EQ(quote.channel, 3U);
     EXPECT_EQ(quote.flags, feed::kIncomplete | feed::kNotFirm);
@@ -151,7 +153,7 @@ TEST(GoldenEvents, EachFieldIsInItsPlace) {
     EXPECT_EQ(quote.receive_utc_ns, kTime + 7);
     EXPECT_EQ(quote.receive_ticks, 8U);
     EXPECT_EQ(quote.feed_sequence, 9U);
-    const auto trade = taken<feed::Trade>(bytes);
+    const auto trade = popped<feed::Trade>(bytes);
     EXPECT_EQ(trade.instrument, 17U);
     EXPECT_EQ(trade.channel, 13U);
     EXPECT_EQ(trade.flags, feed::kIncomplete);
@@ -162,7 +164,7 @@ TEST(GoldenEvents, EachFieldIsInItsPlace) {
     EXPECT_EQ(trade.receive_utc_ns, kTime + 15);
     EXPECT_EQ(trade.receive_ticks, 16U);
     EXPECT_EQ(trade.feed_sequence, 18U);
-    const auto status = taken<feed::Status>(bytes);
+    const auto status = popped<feed::Status>(bytes);
     EXPECT_EQ(status.instrument, 27U);
     EXPECT_EQ(status.channel, 23U);
     EXPECT_EQ(status.state, feed::TradingState::halted);
@@ -171,20 +173,20 @@ TEST(GoldenEvents, EachFieldIsInItsPlace) {
     EXPECT_EQ(status.receive_utc_ns, kTime + 25);
     EXPECT_EQ(status.receive_ticks, 26U);
     EXPECT_EQ(status.feed_sequence, 28U);
-    const auto gap = taken<feed::Gap>(bytes);
+    const auto gap = popped<feed::Gap>(bytes);
     EXPECT_EQ(gap.channel, 33U);
     EXPECT_EQ(gap.reason, feed::GapReason::silence);
     EXPECT_EQ(gap.first, 100U);
     EXPECT_EQ(gap.last, 200U);
     EXPECT_EQ(gap.receive_utc_ns, kTime + 35);
     EXPECT_EQ(gap.receive_ticks, 36U);
-    const auto clear = taken<feed::Clear>(bytes);
+    const auto clear = popped<feed::Clear>(bytes);
     EXPECT_EQ(clear.instrument, 47U);
     EXPECT_EQ(clear.channel, 43U);
     EXPECT_EQ(clear.reason, feed::ClearReason::sender_request);
     EXPECT_EQ(clear.receive_utc_ns, kTime + 45);
     EXPECT_EQ(clear.receive_ticks, 46U);
-    const auto broken = taken<feed::TradeBreak>(bytes);
+    const auto broken = popped<feed::TradeBreak>(bytes);
     EXPECT_EQ(broken.instrument, 57U);
     EXPECT_EQ(broken.channel, 53U);
     EXPECT_EQ(broken.trade_id, 300U);

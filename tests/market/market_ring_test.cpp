@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <random>
@@ -15,6 +16,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,12 +100,13 @@ TEST(MarketRing, AnInstrumentsNameIsThereBeforeItsFirstEvent) {
     RingWriter writer{small_ring(name)};
     RingReader reader{{.name = name}};
     EXPECT_EQ(reader.instrument(0), nullptr);
-    ASSERT_TRUE(writer.name(0, feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}));
-    ASSERT_TRUE(writer.name(0, feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}));
+    ASSERT_TRUE(writer.name(0, feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}, 5));
+    ASSERT_TRUE(writer.name(0, feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}, 7));
     const auto* instrument = reader.instrument(0);
     ASSERT_NE(instrument, nullptr);
     EXPECT_EQ(instrument->venue.view(), "XNAS");
     EXPECT_EQ(instrument->symbol.view(), "AAPL");
+    EXPECT_EQ(instrument->decimals, 5U);
     EXPECT_EQ(reader.instruments(), 1U);
     EXPECT_EQ(reader.instrument(8), nullptr);
     EXPECT_EQ(reader.instrument(feed::kNoInstrument), nullptr);
@@ -151,7 +155,7 @@ TEST(MarketRing, AJoinDeliversTheBoardFirst) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 101U), Pair(2U, 99U)));
 }
 
-TEST(MarketRing, AHandlerCanAskForTheRingNumberOfWhatItIsGiven) {
+TEST(MarketRing, AHandlerCanGetTheRingNumberOfItsEvent) {
     struct Numbers : Picture {
         using Picture::on;
         void on(const feed::Quote& quote) { numbers.emplace_back(quote.feed_sequence, reader->current()); }
@@ -212,7 +216,7 @@ TEST(MarketRing, AGapMakesTheOlderQuotesOfItsChannelIncompleteForALateReader) {
     EXPECT_THAT(picture.incomplete(), ElementsAre(1U));
 }
 
-/// Publishes random events of every kind and keeps the picture that they make.
+/// Publishes random events of every kind, and keeps the resulting picture.
 class RandomFeed {
 public:
     RandomFeed(RingWriter& writer, std::uint64_t seed) : writer_(writer), random_(seed) {}
@@ -263,7 +267,7 @@ TEST(MarketRing, AJoinWhileEverythingChangesLeavesNoHole) {
         RingReader reader{{.name = name}};
         Picture picture;
         std::uint64_t first_trade = feed.picture().trades.size();
-        // One or two events between any two looks at the board: up to 50, which the ring of 64 holds.
+        // One or two events between any two accesses to the board: up to 50, which the ring of 64 holds.
         reader.join(picture, [&] {
             if (feed.random() % 2 == 0) feed.publish();
         });
@@ -275,8 +279,8 @@ TEST(MarketRing, AJoinWhileEverythingChangesLeavesNoHole) {
         ASSERT_EQ(picture.states, feed.picture().states) << "seed " << seed;
         ASSERT_EQ(picture.channel_states, feed.picture().channel_states) << "seed " << seed;
         ASSERT_TRUE(picture.all_consistent());
-        // Trades are on no board: each published since the join arrives once. Of gaps the board has the newest of each
-        // channel, and later ones arrive.
+        // Trades are not on the board: each one published since the join arrives once. The board has the newest gap of
+        // each channel, and later gaps arrive.
         ASSERT_EQ(picture.trades, std::vector(feed.picture().trades.begin() + static_cast<std::ptrdiff_t>(first_trade),
                                               feed.picture().trades.end()));
         ASSERT_TRUE(std::includes(feed.picture().gaps.begin(), feed.picture().gaps.end(), picture.gaps.begin(),
@@ -294,7 +298,7 @@ TEST(MarketRing, AJoinThatIsLappedBeginsAgain) {
     name_instruments(writer, 2);
     RingReader reader{{.name = name}};
     Picture picture;
-    int lap = 100;  // events during the first look only: the ring of 64 goes round
+    int lap = 100;  // events during the first read only: they lap the ring of 64
     std::uint64_t value = 0;
     reader.join(picture, [&] {
         for (; lap > 0; --lap) writer.publish(quote_of(0, 0, ++value));
@@ -305,7 +309,7 @@ TEST(MarketRing, AJoinThatIsLappedBeginsAgain) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 100U)));
 }
 
-TEST(MarketRing, AJoinThatIsAlwaysLappedSaysWhatItMissed) {
+TEST(MarketRing, AJoinThatIsAlwaysLappedReportsTheMissedRange) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 2);
@@ -322,7 +326,7 @@ TEST(MarketRing, AJoinThatIsAlwaysLappedSaysWhatItMissed) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, value)));
 }
 
-TEST(MarketRing, AStoppedReaderChangesNothingForTheOthers) {
+TEST(MarketRing, AStoppedReaderDoesNotAffectTheOthers) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 1);
@@ -365,7 +369,7 @@ TEST(MarketRing, TwoReadersEachCloseTheirAccount) {
             const auto account = reader->account();
             ASSERT_EQ(account.published, published);
             ASSERT_EQ(account.delivered, picture->quotes);
-            // What the ring of 64 has overwritten is missed at once, although the reader does not know it yet.
+            // Overwritten entries of the ring of 64 count as missed at once, before the reader finds them.
             const auto waiting = published - picture->quotes - missed;
             const auto overwritten = waiting > 64 ? waiting - 64 : 0;
             ASSERT_EQ(account.missed, missed + overwritten);
@@ -376,7 +380,7 @@ TEST(MarketRing, TwoReadersEachCloseTheirAccount) {
     EXPECT_FALSE(by_slow.missed.empty());
 }
 
-TEST(MarketRing, ASecondWriterIsRefusedAndToldWhoHasTheRing) {
+TEST(MarketRing, ASecondWriterIsRefusedWithTheOwnerOfTheRing) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     try {
@@ -395,7 +399,25 @@ TEST(MarketRing, ASecondWriterIsRefusedAndToldWhoHasTheRing) {
     EXPECT_TRUE(reader.has_writer());
 }
 
-TEST(MarketRing, ACleanEndClosesTheRingAndTakesItsNamesAway) {
+TEST(MarketRing, ANameIsFreeWhileNoWriterHasItAndNothingElseDoes) {
+    const auto name = fresh_name();
+    const NameGuard guard{name};
+    EXPECT_TRUE(RingWriter::is_free(name));
+    EXPECT_EQ(access(("/dev/shm" + lock_object_name(name)).c_str(), F_OK), -1) << "asking leaves nothing behind";
+    {
+        const RingWriter writer{small_ring(name)};
+        EXPECT_FALSE(RingWriter::is_free(name));
+        EXPECT_EQ(fault_of([&] { const RingWriter second{small_ring(name)}; }), RingFault::held);
+    }
+    EXPECT_TRUE(RingWriter::is_free(name));
+    auto other = memory::Region::shared(ring_object_name(name), 4'096);
+    std::ranges::fill(other.bytes(), std::byte{1});
+    EXPECT_FALSE(RingWriter::is_free(name));
+    EXPECT_EQ(fault_of([&] { const RingWriter refused{small_ring(name)}; }), RingFault::foreign);
+    EXPECT_THROW((void)RingWriter::is_free("a/b"), std::invalid_argument);
+}
+
+TEST(MarketRing, ACleanEndClosesTheRingAndRemovesItsNames) {
     const auto name = fresh_name();
     std::optional<RingWriter> writer{std::in_place, small_ring(name)};
     name_instruments(*writer, 1);
@@ -405,11 +427,11 @@ TEST(MarketRing, ACleanEndClosesTheRingAndTakesItsNamesAway) {
     EXPECT_EQ(reader.writer_state(), WriterState::closed);
     EXPECT_FALSE(reader.has_writer());
     Picture picture;
-    poll_all(reader, picture);  // what was published is still read
+    poll_all(reader, picture);  // published events are still read
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 5U)));
     EXPECT_EQ(fault_of([&] { const RingReader late{{.name = name}}; }), RingFault::not_found);
     EXPECT_FALSE(memory::Region::unlink_shared(ring_object_name(name)));
-    EXPECT_FALSE(memory::Region::unlink_shared(lock_object_name(name)));
+    EXPECT_FALSE(std::filesystem::exists("/dev/shm" + lock_object_name(name)));
 }
 
 TEST(MarketRing, AWriterWithoutHeartbeatIsSilent) {
@@ -422,7 +444,7 @@ TEST(MarketRing, AWriterWithoutHeartbeatIsSilent) {
     EXPECT_EQ(reader.writer_state(start.after(100'000'001)), WriterState::silent);
     writer.heartbeat(1'100'000'000);
     EXPECT_EQ(reader.writer_state(start.after(100'000'001)), WriterState::alive);
-    // The heartbeat of a writer that died before the reader looked again is as old as it says.
+    // The heartbeat of a writer that died before the reader's next check has its true age.
     writer.heartbeat(1'200'000'000);
     EXPECT_EQ(reader.writer_state(start.after(900'000'000)), WriterState::silent);
 }
@@ -442,7 +464,7 @@ TEST(MarketRing, SettingTheClockByAnHourNeitherSilencesAWriterNorRevivesIt) {
         EXPECT_EQ(reader.writer_state(now.after(100 * kMilli)), WriterState::alive) << step;
         EXPECT_EQ(reader.writer_state(now.after(101 * kMilli)), WriterState::silent) << step;
         now = now.after(150 * kMilli);
-        writer.heartbeat(now.utc_ns);  // by the clock as it is now
+        writer.heartbeat(now.utc_ns);  // with the current clock
         EXPECT_EQ(reader.writer_state(now), WriterState::alive) << step;
         // The writer gives a heartbeat, then the clock is set.
         now = now.after(50 * kMilli);
@@ -453,7 +475,7 @@ TEST(MarketRing, SettingTheClockByAnHourNeitherSilencesAWriterNorRevivesIt) {
     }
 }
 
-TEST(MarketRing, OpeningSaysWhyItCannot) {
+TEST(MarketRing, OpeningFailsWithTheReason) {
     const auto name = fresh_name();
     EXPECT_EQ(fault_of([&] { const RingReader reader{{.name = name}}; }), RingFault::not_found);
     EXPECT_THROW(RingReader{{.name = "with/slash"}}, std::invalid_argument);
@@ -475,19 +497,21 @@ TEST(MarketRing, OpeningSaysWhyItCannot) {
     memory::Region::unlink_shared(ring_object_name(name));
 }
 
-TEST(MarketRing, ARingWithABoardOfLayoutOneIsRefusedWithBothVersions) {
+TEST(MarketRing, ARingWithABoardOfTheFormerLayoutIsRefusedWithBothVersions) {
     const auto name = fresh_name();
     const RingWriter writer{small_ring(name)};
     {
         auto region = memory::Region::open_shared(ring_object_name(name), memory::Access::writable);
-        reinterpret_cast<BoardHeader*>(region.data() + board_offset(64))->layout_version = 1;
+        reinterpret_cast<BoardHeader*>(region.data() + board_offset(64))->layout_version = 2;
     }
     try {
         const RingReader reader{{.name = name}};
         FAIL() << "read a board of another layout";
     } catch (const RingError& error) {
         EXPECT_EQ(error.fault(), RingFault::other_layout);
-        EXPECT_THAT(error.what(), HasSubstr("its board has layout version 1; this build reads 2"));
+        EXPECT_THAT(
+            error.what(),
+            HasSubstr("its board has layout version 2; this build reads 3: run its writer and its readers with"));
     }
 }
 
@@ -526,7 +550,7 @@ TEST(MarketRing, ReadersThatWantToBeSeenAreSeenUntilTheyLeave) {
     EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
-TEST(MarketRing, AListSaysThatItIsNotComplete) {
+TEST(MarketRing, AnIncompleteListIsMarked) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     std::vector<RingReader> readers;
@@ -557,7 +581,7 @@ TEST(MarketRing, ThreadsJoinAndReadWhileTheWriterRunsAndSeeTheSamePicture) {
     constexpr std::uint64_t kEvents = 40'000;
     const auto name = fresh_name();
     auto options = small_ring(name);
-    options.capacity = 1U << 16U;  // room for all: nothing may be missed
+    options.capacity = 1U << 16U;  // capacity for all: nothing may be missed
     RingWriter writer{options};
     name_instruments(writer, 6);
     RandomFeed feed{writer, 11};
@@ -615,6 +639,41 @@ TEST(MarketRing, ThreadsThatShowThemselvesAtOnceAreAllSeen) {
     EXPECT_EQ(seated, 5);
     EXPECT_EQ(listed, 5U);
     EXPECT_THAT(writer.readers().readers, IsEmpty());
+}
+
+TEST(MarketRing, CarriesOrdersAndLevelsToReadersThatHaveFunctionsForThem) {
+    struct Books : Picture {
+        using Picture::on;
+        void on(const feed::Order& order) { orders.push_back(order.order_id); }
+        void on(const feed::Level& level) { levels.push_back(level.size); }
+        std::vector<std::uint64_t> orders;
+        std::vector<std::uint64_t> levels;
+    };
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    RingReader reader{{.name = name}};
+    RingReader without{{.name = name}};
+    name_instruments(writer, 1);
+    feed::Order order;
+    order.instrument = 0;
+    order.order_id = 17;
+    feed::Level level;
+    level.instrument = 0;
+    level.size = 300;
+    EXPECT_TRUE(writer.publish(order));
+    EXPECT_TRUE(writer.publish(level));
+    level.instrument = 1;
+    EXPECT_FALSE(writer.publish(level));  // it has no name
+    Books books;
+    while (reader.poll(books, 8) != 0) {
+    }
+    EXPECT_THAT(books.orders, ElementsAre(17U));
+    EXPECT_THAT(books.levels, ElementsAre(300U));
+    EXPECT_EQ(reader.account().delivered, 2U);
+    Picture picture;
+    poll_all(without, picture);
+    EXPECT_EQ(without.account().delivered, 0U);
+    EXPECT_EQ(without.account().filtered, 2U);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(QuoteBoard, IsEmptyAtFirst) {
     EXPECT_EQ(board->gapped(1), 0U);
 }
 
-// The bytes that readers in other languages rely on; docs/internals/market.md has the same offsets.
+// The bytes on which readers in other languages rely; board_layout.hpp has the same offsets.
 TEST(QuoteBoard, AGapIsOneWordOfItsChannelRecordAndRewritesNoSlot) {
     BoardMemory memory;
     auto writer = QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
@@ -71,7 +71,7 @@ TEST(QuoteBoard, AGapIsOneWordOfItsChannelRecordAndRewritesNoSlot) {
     EXPECT_EQ(board.quote(2).number, 7U);
 }
 
-TEST(QuoteBoard, SaysWhichLayoutVersionTheMemoryHas) {
+TEST(QuoteBoard, ReportsTheLayoutVersionOfTheMemory) {
     BoardMemory memory;
     EXPECT_EQ(QuoteBoard::version_in(memory.bytes()), 0U);
     (void)QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
@@ -81,7 +81,7 @@ TEST(QuoteBoard, SaysWhichLayoutVersionTheMemoryHas) {
     EXPECT_EQ(QuoteBoard::version_in(memory.bytes().first(100)), 0U);
 }
 
-TEST(QuoteBoard, RefusesMemoryThatIsNoBoardOfThisLayout) {
+TEST(QuoteBoard, RefusesMemoryThatIsNotABoardOfThisLayout) {
     BoardMemory memory;
     (void)QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
     EXPECT_TRUE(QuoteBoard::open(memory.bytes()));
@@ -139,6 +139,14 @@ TEST(QuoteBoard, NamesKeepTheirPlaceAcrossWriters) {
     EXPECT_EQ(board.instruments(), 3U);
     EXPECT_FALSE(board.instrument(1));
     EXPECT_EQ(board.instrument(2)->symbol.view(), "MSFT");
+    EXPECT_EQ(board.instrument(2)->decimals, 4U);
+}
+
+TEST(QuoteBoard, DecimalsThatNoPriceHasAreCut) {
+    BoardMemory memory;
+    auto writer = QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
+    writer.name(0, {feed::Venue{"XCME"}, feed::Symbol{"6E"}, 0xFFFF'FFFF});
+    EXPECT_EQ(QuoteBoard::open(memory.bytes())->instrument(0)->decimals, feed::kPriceDecimals);
 }
 
 TEST(QuoteBoard, ABrokenCountOfNamesIsCutToTheBoard) {

@@ -1,4 +1,4 @@
-// What another user of the machine can do to a ring, its writer and its readers: nothing.
+// Another user of the machine cannot affect a ring, its writer or its readers.
 
 #include <millpond/market/ring_error.hpp>
 #include <millpond/market/ring_name.hpp>
@@ -12,16 +12,21 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <memory>
+#include <random>
 #include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/market/depth_fixture.hpp"
 #include "tests/market/ring_fixture.hpp"
 #include "tests/support/child_process.hpp"
 
@@ -29,7 +34,6 @@ namespace millpond::market {
 namespace {
 
 using test::ChildProcess;
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -45,7 +49,7 @@ int as_user(std::uint32_t user, const std::function<int()>& work) {
     return ChildProcess{[&] { return become(user) ? work() : 100; }}.wait_for_end();
 }
 
-/// Another user's process that says when `work` is done and then stays until it is killed.
+/// Another user's process that reports when `work` is done, and then stays until it is killed.
 class Guest {
 public:
     Guest(std::uint32_t user, const std::function<void()>& work)
@@ -77,7 +81,7 @@ private:
     ChildProcess process_;
 };
 
-/// Removes what an attacker left of a test's ring.
+/// Removes objects that an attacker left beside a test's ring.
 class Litter {
 public:
     explicit Litter(const std::string& name) : prefix_("millpond." + name) {}
@@ -188,7 +192,7 @@ TEST_F(RingAttack, ADeadReaderOfAnotherUserStaysUntilItsUserOrRootRemovesIt) {
               0);
 }
 
-TEST_F(RingAttack, WhatIsNoReadersObjectIsNotListedAndNeverWaitedFor) {
+TEST_F(RingAttack, ObjectsThatAreNotReadersAreNotListedAndNeverWaitedFor) {
     RingWriter writer{small_ring(name_)};
     const auto prefix = kFolder + reader_object_prefix(name_);
     const RingReader real{{.name = name_, .visible_as = "real"}};
@@ -206,7 +210,7 @@ TEST_F(RingAttack, WhatIsNoReadersObjectIsNotListedAndNeverWaitedFor) {
                           std::ofstream{prefix + "999999999999999999999999"} << std::string(4'096, '\xff');
                           const int leased = open((prefix + "8").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
                           EXPECT_EQ(fcntl(leased, F_SETLEASE, F_WRLCK), 0);
-                          // A reader's object in the name of a process of root, locked as if it lived.
+                          // A reader's object with the name of one of root's processes, locked as if it were alive.
                           std::filesystem::copy_file(prefix + std::to_string(getppid()), forged);
                           static const auto locked =
                               memory::Region::open_file(forged, memory::Access::writable, {.exclusive = true});
@@ -216,12 +220,12 @@ TEST_F(RingAttack, WhatIsNoReadersObjectIsNotListedAndNeverWaitedFor) {
     EXPECT_TRUE(readers.complete);
     ASSERT_EQ(readers.readers.size(), 1U);
     EXPECT_EQ(readers.readers[0].name.view(), "real");
-    // A reader whose names are taken by another user takes the next one.
+    // If another user has a reader's name, the reader uses the next one.
     const RingReader next{{.name = name_, .visible_as = "next"}};
     EXPECT_TRUE(next.registered());
 }
 
-TEST_F(RingAttack, AFloodOfObjectsIsBoundedAndSaid) {
+TEST_F(RingAttack, AFloodOfObjectsIsBoundedAndReported) {
     RingWriter writer{small_ring(name_)};
     ASSERT_EQ(as_user(kAttacker,
                       [&] {
@@ -236,7 +240,7 @@ TEST_F(RingAttack, AFloodOfObjectsIsBoundedAndSaid) {
     EXPECT_LE(list.readers.size(), 4U);
 }
 
-TEST_F(RingAttack, ARingOfAnotherUserIsRefusedByTheWriterAndByTheGatewaysOwnReaders) {
+TEST_F(RingAttack, ARingOfAnotherUserIsRefusedByTheGatewaysOwnReadersAndRemovedByAWriterOfRoot) {
     ASSERT_EQ(as_user(kAttacker,
                       [&]() -> int {
                           const RingWriter writer{small_ring(name_)};
@@ -244,18 +248,33 @@ TEST_F(RingAttack, ARingOfAnotherUserIsRefusedByTheWriterAndByTheGatewaysOwnRead
                       }),
               0);
     const auto object = kFolder + ring_object_name(name_);
-    // The lock object first, then the ring itself.
-    EXPECT_THAT(refusal_of(name_), AllOf(HasSubstr(name_ + ".lock"), HasSubstr("belongs to user 65534")));
-    ASSERT_TRUE(memory::Region::unlink_shared(lock_object_name(name_)));
-    EXPECT_THAT(refusal_of(name_), AllOf(HasSubstr(object), HasSubstr("belongs to user 65534"), HasSubstr("remove")));
-    EXPECT_EQ(access((kFolder + lock_object_name(name_)).c_str(), F_OK), -1) << "a refusal leaves no lock behind";
+    EXPECT_FALSE(RingWriter::is_free(name_));  // the lock object is not changed
     EXPECT_THROW(RingReader({.name = name_, .own = true}), RingError);
-    EXPECT_NO_THROW(RingReader({.name = name_}));  // a subscriber reads any gateway's ring
+    const RingReader before{{.name = name_}};  // a subscriber reads any gateway's ring
+    // Another user's writer is refused: by the lock object first, then by the ring itself.
+    const auto refused_by = [&](const std::string& what) {
+        return as_user(kOther, [&] {
+            const auto text = refusal_of(name_);
+            return text.find(what) != std::string::npos && text.find("belongs to user 65534") != std::string::npos &&
+                           text.find("remove") != std::string::npos
+                       ? 0
+                       : 1;
+        });
+    };
+    EXPECT_EQ(refused_by(name_ + ".lock"), 0);
+    ASSERT_TRUE(std::filesystem::remove(kFolder + lock_object_name(name_)));
+    EXPECT_EQ(refused_by(object), 0);
+    EXPECT_EQ(access((kFolder + lock_object_name(name_)).c_str(), F_OK), -1) << "a refusal leaves no lock behind";
+    RingWriter writer{small_ring(name_)};
+    EXPECT_FALSE(writer.resumed());
+    const RingReader after{{.name = name_, .own = true}};
+    EXPECT_TRUE(after.has_writer());
+    EXPECT_FALSE(before.has_writer());
 }
 
-TEST_F(RingAttack, AnOrdinaryUsersWriterSaysWhoseTheRingIs) {
+TEST_F(RingAttack, TheErrorOfAnOrdinaryUsersWriterNamesTheOwnerOfTheRing) {
     const RingWriter roots{small_ring(name_)};  // any user may read it
-    ASSERT_TRUE(memory::Region::unlink_shared(lock_object_name(name_)));
+    ASSERT_TRUE(std::filesystem::remove(kFolder + lock_object_name(name_)));
     EXPECT_EQ(chown((kFolder + ring_object_name(name_)).c_str(), kOther, kOther), 0);
     EXPECT_EQ(as_user(kAttacker,
                       [&] {
@@ -295,8 +314,106 @@ TEST_F(RingAttack, AReadLockOnTheRingOfADeadWriterDoesNotKeepTheNextWriterOut) {
     const RingReader after{{.name = name_}};
     EXPECT_TRUE(after.has_writer());
     EXPECT_GT(after.epoch(), before.epoch());
-    // And a second writer is refused as ever.
+    // A second writer is still refused.
     EXPECT_THROW(RingWriter{small_ring(name_)}, RingError);
+}
+
+/// A ring with depth slots, whose owner writes what it wants to the board.
+class HostileBoard : public testing::Test {
+protected:
+    HostileBoard() {
+        name_instruments(*writer_, 2);
+        DepthFeed feed{*writer_, 3, 1};
+        for (const feed::InstrumentId id : {0U, 1U}) feed.send_snapshot(id);
+    }
+    [[nodiscard]] BoardHeader& header() { return *reinterpret_cast<BoardHeader*>(region_.data() + board_offset(64)); }
+    [[nodiscard]] DepthSlot& slot(std::size_t id) {
+        auto* const slots = reinterpret_cast<std::byte*>(&header()) + board_bytes(8, 4);
+        return *reinterpret_cast<DepthSlot*>(slots + id * depth_slot_bytes(3));
+    }
+    struct Counter : Picture {
+        using Picture::on;
+        void on(const feed::Level& level) {
+            EXPECT_LT(level.channel, 4);
+            incomplete += (level.flags & feed::kIncomplete) != 0 ? 1 : 0;
+            ++levels[level.instrument];
+        }
+        std::map<feed::InstrumentId, int> levels;
+        int incomplete{0};
+    };
+    [[nodiscard]] Counter join() {
+        RingReader reader{{.name = name_}};
+        Counter counter;
+        reader.join(counter);
+        return counter;
+    }
+
+    const std::string name_{fresh_name()};
+    std::unique_ptr<RingWriter> writer_{deep_writer(name_, 3, 64)};
+    memory::Region region_{memory::Region::open_shared(ring_object_name(name_), memory::Access::writable)};
+};
+
+TEST_F(HostileBoard, HeadersWhoseDepthDoesNotFitAreRefusedWithTheirNumbers) {
+    const auto refusal = [&] {
+        try {
+            const RingReader reader{{.name = name_}};
+        } catch (const RingError& error) {
+            EXPECT_EQ(error.fault(), RingFault::other_layout);
+            return std::string{error.what()};
+        }
+        return std::string{};
+    };
+    EXPECT_EQ(refusal(), "");
+    for (const std::uint32_t depth : {0U, 2U, 50U, 51U, 0xFFFF'FFFFU}) {
+        header().depth = depth;
+        EXPECT_THAT(refusal(), HasSubstr("depth " + std::to_string(depth) + " of 256 bytes")) << depth;
+    }
+    header().depth = 50;  // a larger slot than there is memory for
+    header().depth_slot_bytes = static_cast<std::uint32_t>(depth_slot_bytes(50));
+    EXPECT_THAT(refusal(), HasSubstr("does not fit in"));
+    header().depth = 3;
+    for (const std::uint32_t bytes : {0U, 64U, 0xFFFF'FFFFU}) {
+        header().depth_slot_bytes = bytes;
+        EXPECT_THAT(refusal(), HasSubstr("depth 3 of " + std::to_string(bytes) + " bytes"));
+    }
+}
+
+TEST_F(HostileBoard, CountsBeyondTheSlotAreCutAndUnknownChannelsAreNotDelivered) {
+    slot(0).head[0].store(0x0000'0000'FFFF'FFFF);
+    EXPECT_EQ(join().levels[0], 1 + 3 + 3);
+    EXPECT_EQ(Subscriber{name_}.complete(0), false);
+    slot(0).head[0].store(0x0000'0004'0001'0001);
+    auto seen = join();
+    EXPECT_EQ(seen.levels.count(0), 0U);
+    EXPECT_EQ(seen.levels[1], 1);
+    slot(0).number.store(0x0FFF'FFFF'FFFF'FFFF);  // being written for ever, in an unknown channel
+    EXPECT_EQ(join().levels.count(0), 0U);
+    slot(0).head[0].store(0);
+    seen = join();
+    EXPECT_EQ(seen.levels[0], 1);
+    EXPECT_EQ(seen.incomplete, 1);
+}
+
+TEST_F(HostileBoard, NoBytesOfTheBoardHarmAReaderThatJoins) {
+    std::mt19937_64 random{1};
+    const auto board = region_.bytes().subspan(board_offset(64));
+    for (int round = 0; round < 300; ++round) {
+        const auto words = 1 + random() % 64;
+        for (std::uint64_t n = 0; n < words; ++n) {
+            // Behind the header, whose sizes are checked once.
+            const auto at = (64 + random() % (board.size() - 64)) & ~7UZ;
+            auto& word = *reinterpret_cast<queue::Word*>(board.data() + at);
+            word.store(random() % 3 == 0 ? random() : random() % 1'000);
+        }
+        const auto seen = join();
+        for (const auto& [id, count] : seen.levels) {
+            ASSERT_LT(id, 8U);
+            ASSERT_LE(count, 7);
+        }
+        Subscriber books{name_};
+        books.join();
+        books.poll();
+    }
 }
 
 }  // namespace

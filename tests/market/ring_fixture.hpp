@@ -17,7 +17,7 @@
 
 namespace millpond::market {
 
-/// A ring name that no other test and no other run uses.
+/// A unique name of a ring.
 [[nodiscard]] inline std::string fresh_name() {
     static std::atomic<int> count{0};
     return "test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
@@ -32,7 +32,7 @@ public:
     ~NameGuard() {
         remove_dead_readers(name_);
         memory::Region::unlink_shared(ring_object_name(name_));
-        memory::Region::unlink_shared(lock_object_name(name_));
+        unlink(("/dev/shm" + lock_object_name(name_)).c_str());
     }
 
 private:
@@ -56,7 +56,7 @@ inline void name_instruments(RingWriter& writer, std::uint32_t count) {
     }
 }
 
-/// A quote whose every field follows from `value`.
+/// A quote whose fields all follow from `value`.
 [[nodiscard]] inline feed::Quote quote_of(feed::InstrumentId id, std::uint16_t channel, std::uint64_t value) {
     feed::Quote quote;
     quote.instrument = id;
@@ -81,7 +81,7 @@ inline void name_instruments(RingWriter& writer, std::uint32_t count) {
            quote.receive_ticks == expected.receive_ticks;
 }
 
-/// What a subscriber knows: the picture that events make, and how many of each there were.
+/// A subscriber's state: the picture that events make, and the number of events of each kind.
 struct Picture {
     void on(const feed::Quote& quote) {
         ++quotes;

@@ -1,4 +1,4 @@
-// Who may read a ring, and who may write it.
+// Permissions to read and to write a ring.
 
 #include <millpond/market/board_layout.hpp>
 #include <millpond/market/ring_error.hpp>
@@ -39,7 +39,7 @@ RingWriterOptions for_a_group(const std::string& name) {
     return options;
 }
 
-/// What another user can do with the ring: bits of 1 it reads the ring, 2 it writes the ring, 4 it is seen as a reader.
+/// What another user can do with the ring, as bits: 1 read it, 2 write it, 4 be listed as a reader.
 int abilities(const std::string& name, std::uint32_t group) {
     ChildProcess user{[&] {
         if (setgroups(0, nullptr) != 0 || setgid(group) != 0 || setuid(kStranger) != 0) return 64;
@@ -74,7 +74,7 @@ TEST(RingPermissions, ARingOfAnEarlierRunGetsThoseOfThisRun) {
     const auto name = fresh_name();
     ChildProcess earlier{[&]() -> int {
         const RingWriter writer{small_ring(name)};
-        _exit(permissions(ring_object_name(name)) == 0644 ? 0 : 1);  // without a farewell: the ring stays
+        _exit(permissions(ring_object_name(name)) == 0644 ? 0 : 1);  // without cleanup: the ring stays
     }};
     ASSERT_EQ(earlier.wait_for_end(), 0);
     const RingWriter writer{for_a_group(name)};
@@ -84,7 +84,7 @@ TEST(RingPermissions, ARingOfAnEarlierRunGetsThoseOfThisRun) {
     EXPECT_EQ(abilities(name, kStranger), 0);
 }
 
-/// The text with which a ring is refused after the 32-bit number at `offset` of it was changed.
+/// The text with which a ring is refused after the 32-bit number at `offset` was changed.
 std::string refusal_with(std::size_t offset) {
     const auto name = fresh_name();
     const RingWriter writer{small_ring(name)};
@@ -102,6 +102,12 @@ std::string refusal_with(std::size_t offset) {
 TEST(RingVersions, AnUnknownLayoutOfTheRingIsRefusedByName) {
     EXPECT_THAT(refusal_with(offsetof(queue::BroadcastHeader, layout_version)),
                 AllOf(HasSubstr("ring /millpond.test-"), HasSubstr("version")));
+}
+
+TEST(RingVersions, EventsOfAnotherVersionAreRefusedByName) {
+    EXPECT_THAT(
+        refusal_with(offsetof(queue::BroadcastHeader, content)),
+        HasSubstr("its events have version 43; this build reads 2: run its writer and its readers with the same"));
 }
 
 TEST(RingVersions, AnUnknownLayoutOfTheBoardIsRefusedByName) {

@@ -1,4 +1,4 @@
-// What happens to a market ring when processes die.
+// Market rings whose processes die.
 
 #include <millpond/market/ring_error.hpp>
 #include <millpond/market/ring_name.hpp>
@@ -32,7 +32,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-/// Opens the ring as soon as its writer has made it.
+/// Opens the ring as soon as its writer has created it.
 RingReader open_when_there(const std::string& name) {
     for (;;) {
         try {
@@ -43,7 +43,7 @@ RingReader open_when_there(const std::string& name) {
     }
 }
 
-/// A writer that publishes quotes 1, 2, ... of three instruments on two channels and then dies without a word.
+/// A writer that publishes quotes 1, 2, ... of three instruments on two channels and then exits without cleanup.
 int die_after(const RingWriterOptions& options, std::uint64_t quotes) {
     RingWriter writer{options};
     name_instruments(writer, 3);
@@ -54,7 +54,7 @@ int die_after(const RingWriterOptions& options, std::uint64_t quotes) {
     _exit(0);
 }
 
-TEST(MarketRingProcesses, ANewWriterGoesOnWithTheRingOfADeadOne) {
+TEST(MarketRingProcesses, ANewWriterContinuesTheRingOfADeadOne) {
     const auto name = fresh_name();
     const NameGuard guard{name};
     ASSERT_EQ(ChildProcess{[&] { return die_after(small_ring(name), 20); }}.wait_for_end(), 0);
@@ -74,14 +74,14 @@ TEST(MarketRingProcesses, ANewWriterGoesOnWithTheRingOfADeadOne) {
     EXPECT_TRUE(before.has_writer());
     EXPECT_EQ(before.writer_state(), WriterState::alive);
 
-    // Who read on is told that the old quotes are void, channel by channel, and loses nothing.
+    // A reader that continues gets a Clear for each channel, and loses nothing.
     poll_all(before, picture);
     EXPECT_THAT(picture.newest, IsEmpty());
     EXPECT_THAT(picture.missed, IsEmpty());
     EXPECT_EQ(picture.clears, 2U);
     EXPECT_EQ(writer.newest(), 22U);
 
-    // Who joins now finds no old quote.
+    // A reader that joins now finds no old quote.
     ASSERT_TRUE(writer.publish(quote_of(1, 0, 100)));
     RingReader after{{.name = name}};
     Picture late;
@@ -152,7 +152,7 @@ TEST(MarketRingProcesses, AnOldRingOfAnotherLayoutIsSuperseded) {
         EXPECT_EQ(old.writer_state(), WriterState::superseded);
         old.seek(1);
         Picture picture;
-        poll_all(old, picture);  // what was published is still read
+        poll_all(old, picture);  // published events are still read
         EXPECT_EQ(picture.quotes, 5U);
         const RingReader fresh{{.name = name}};
         EXPECT_GT(fresh.epoch(), old.epoch());
@@ -204,7 +204,7 @@ TEST(MarketRingProcesses, ADeadReaderIsShownAsDeadUntilTheNextComes) {
     EXPECT_TRUE(after[0].alive);
 }
 
-TEST(MarketRingProcesses, AForkedChildThatEndsDoesNotTakeItsParentsReaderAway) {
+TEST(MarketRingProcesses, AForkedChildThatEndsDoesNotRemoveItsParentsReader) {
     const auto name = fresh_name();
     const RingWriter writer{small_ring(name)};
     std::optional<RingReader> reader{RingReaderOptions{.name = name, .visible_as = "parent"}};
@@ -222,7 +222,7 @@ TEST(MarketRingProcesses, AReaderThatCannotShowItselfReadsUnseen) {
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 1);
     const auto status = ChildProcess{[&] {
-                            // No file may get a size: as with a full or read-only /dev/shm.
+                            // Files cannot grow: like a full or read-only /dev/shm.
                             const rlimit none{0, 0};
                             signal(SIGXFSZ, SIG_IGN);
                             if (setrlimit(RLIMIT_FSIZE, &none) != 0) return 1;
@@ -236,7 +236,7 @@ TEST(MarketRingProcesses, AReaderThatCannotShowItselfReadsUnseen) {
     EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
-/// Checks that quotes arrive whole and in order of their feed sequence.
+/// Checks that quotes arrive intact and in order of their feed sequence.
 struct StrictPicture : Picture {
     using Picture::on;
     void on(const feed::Quote& quote) {
@@ -283,8 +283,7 @@ TEST(MarketRingProcesses, AWriterKilledAnywhereLeavesARingThatEveryAccountCloses
         ASSERT_EQ(account.delivered, picture.quotes + picture.clears);
         ASSERT_EQ(account.published, account.delivered + missed);
         EXPECT_FALSE(reader->has_writer());
-        // The board of the dead: a joiner sees, for each instrument, the newest quote of the ring or the one on its
-        // way.
+        // The board of a dead writer: a joiner sees, for each instrument, the newest quote of the ring or the next one.
         RingReader joiner{{.name = name}};
         Picture late;
         joiner.join(late);

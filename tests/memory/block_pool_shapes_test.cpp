@@ -35,7 +35,7 @@ TEST_P(BlockPoolShapes, APoolNeverRefusesBelowItsCapacityWhateverOtherThreadsKee
     const auto [capacity, magazine_blocks, policy] = GetParam();
     constexpr int kHoarders = 3;
     BlockPool pool(64, capacity, options(kHoarders + 1));
-    // Each hoarder ends with both of its magazines as full as it can make them, and keeps its cache.
+    // Each hoarder ends with both of its magazines as full as possible, and keeps its cache.
     std::vector<std::unique_ptr<BlockPool::Cache>> hoarders;
     for (int i = 0; i < kHoarders; ++i) {
         auto& cache = *hoarders.emplace_back(std::make_unique<BlockPool::Cache>(pool));
@@ -46,7 +46,7 @@ TEST_P(BlockPoolShapes, APoolNeverRefusesBelowItsCapacityWhateverOtherThreadsKee
         }
         for (void* const block : blocks) cache.release(block);
     }
-    const auto blocks = take_all(pool);
+    const auto blocks = acquire_all(pool);
     EXPECT_GE(blocks.size(), capacity);
     EXPECT_LE(blocks.size(), pool.stats().owned);
     EXPECT_TRUE(!pool.stats().strict || blocks.size() == capacity);
@@ -61,10 +61,10 @@ TEST_P(BlockPoolShapes, APoolNeverRefusesBelowItsCapacityWhateverOtherThreadsKee
 
 TEST_P(BlockPoolShapes, EverythingComesBackInAnyOrderAgainAndAgain) {
     BlockPool pool(64, GetParam().capacity, options(4));
-    const auto first = take_all(pool);
+    const auto first = acquire_all(pool);
     give_back(pool, first);
     for (int round = 0; round < 3; ++round) {
-        auto blocks = take_all(pool);
+        auto blocks = acquire_all(pool);
         ASSERT_EQ(blocks.size(), first.size());
         std::ranges::reverse(blocks);
         give_back(pool, blocks);
@@ -72,7 +72,7 @@ TEST_P(BlockPoolShapes, EverythingComesBackInAnyOrderAgainAndAgain) {
     }
 }
 
-TEST_P(BlockPoolShapes, ABatchThatDoesNotFitTakesNothing) {
+TEST_P(BlockPoolShapes, ABatchThatDoesNotFitAcquiresNothing) {
     BlockPool pool(64, GetParam().capacity, options(4));
     std::vector<void*> batch(pool.stats().owned + 1);
     EXPECT_FALSE(pool.try_acquire_batch(batch));
@@ -87,7 +87,7 @@ TEST_P(BlockPoolShapes, ABatchThatDoesNotFitTakesNothing) {
 
 TEST_P(BlockPoolShapes, BlocksOfAThreadThatEndedComeBack) {
     BlockPool pool(64, GetParam().capacity, options(2));
-    const auto all = take_all(pool).size();
+    const auto all = acquire_all(pool).size();
     pool.for_each_live([&](void* block) { pool.release(block); });
     for (int i = 0; i < 20; ++i) {
         std::thread([&] {
@@ -98,7 +98,7 @@ TEST_P(BlockPoolShapes, BlocksOfAThreadThatEndedComeBack) {
         }).join();
         ASSERT_EQ(pool.audit(), "");
     }
-    const auto again = take_all(pool);
+    const auto again = acquire_all(pool);
     EXPECT_GE(again.size(), GetParam().capacity);
     EXPECT_LE(again.size(), pool.stats().owned);
     EXPECT_GE(all, GetParam().capacity);

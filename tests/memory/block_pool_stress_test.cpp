@@ -20,7 +20,7 @@ namespace {
 
 using PreemptedPool = BasicBlockPool<Preempting>;
 
-/// Acquire and release pairs over all threads. The long run of docs/internals/memory.md sets
+/// Number of acquire and release pairs over all threads. The long run of docs/internals/memory.md sets
 /// MILLPOND_TEST_PAIRS=1000000000.
 std::uint64_t pairs_to_run() {
     if (const char* const wanted = std::getenv("MILLPOND_TEST_PAIRS")) return std::stoull(wanted);
@@ -31,11 +31,11 @@ std::uint64_t pairs_to_run() {
 #endif
 }
 
-/// Four threads acquire, hand blocks to each other through a table and release what others acquired. The first word of
-/// a block is 1 while it is out.
+/// Four threads acquire blocks, exchange them through a table, and release blocks that others acquired. The first word
+/// of a block is 1 while it is in use.
 class Traffic {
 public:
-    Traffic(PreemptedPool& pool, std::size_t most_held) : pool_(pool), most_held_(most_held) {}
+    Traffic(PreemptedPool& pool, std::size_t max_held) : pool_(pool), max_held_(max_held) {}
 
     void run(std::uint64_t pairs, int rounds) {
         for (int round = 0; round < rounds; ++round) {
@@ -58,7 +58,7 @@ public:
 
     [[nodiscard]] std::uint64_t doubly_owned() const { return doubly_owned_.load(); }
     [[nodiscard]] std::uint64_t refused() const { return refused_.load(); }
-    [[nodiscard]] std::int64_t most_out() const { return most_out_.load(); }
+    [[nodiscard]] std::int64_t max_out() const { return max_out_.load(); }
 
 private:
     using Word = std::atomic<std::uint64_t>;
@@ -71,8 +71,8 @@ private:
         }
         if (word->exchange(1, std::memory_order_relaxed) != 0) doubly_owned_.fetch_add(1, std::memory_order_relaxed);
         const auto out = out_.fetch_add(1, std::memory_order_relaxed) + 1;
-        auto most = most_out_.load(std::memory_order_relaxed);
-        while (out > most && !most_out_.compare_exchange_weak(most, out, std::memory_order_relaxed)) {
+        auto most = max_out_.load(std::memory_order_relaxed);
+        while (out > most && !max_out_.compare_exchange_weak(most, out, std::memory_order_relaxed)) {
         }
         return word;
     }
@@ -88,12 +88,12 @@ private:
         std::vector<Word*> held;
         for (std::uint64_t pair = 0; pair < pairs;) {
             const auto dice = random();
-            if (held.size() < most_held_ && dice % 4 != 0) {
+            if (held.size() < max_held_ && dice % 4 != 0) {
                 if (auto* const word = acquire()) held.push_back(word);
                 ++pair;
             } else if (!held.empty()) {
                 std::swap(held[dice % held.size()], held.back());
-                // What lay there came from any thread, and is released here.
+                // The block in the slot is another thread's, and is released here.
                 auto* const other = table_[dice % table_.size()].exchange(held.back(), std::memory_order_acq_rel);
                 held.pop_back();
                 if (other != nullptr) release(other);
@@ -103,12 +103,12 @@ private:
     }
 
     PreemptedPool& pool_;
-    std::size_t most_held_;
+    std::size_t max_held_;
     std::array<std::atomic<Word*>, 8> table_{};
     std::atomic<std::uint64_t> doubly_owned_{0};
     std::atomic<std::uint64_t> refused_{0};
     std::atomic<std::int64_t> out_{0};
-    std::atomic<std::int64_t> most_out_{0};
+    std::atomic<std::int64_t> max_out_{0};
 };
 
 TEST(BlockPoolStress, FourPreemptedThreadsNeverOwnTheSameBlock) {
@@ -140,7 +140,7 @@ TEST(BlockPoolStress, AStrictPoolStopsExactlyAtItsCapacityAlsoForThreadsWithoutA
         traffic.run(pairs_to_run() / 20, 2);
         EXPECT_EQ(traffic.doubly_owned(), 0U) << caches;
         EXPECT_GT(traffic.refused(), 0U) << caches;
-        EXPECT_LE(traffic.most_out(), kCapacity) << caches;
+        EXPECT_LE(traffic.max_out(), kCapacity) << caches;
         EXPECT_EQ(pool.stats().refused, traffic.refused()) << caches;
         EXPECT_EQ(pool.stats().high_water, static_cast<std::uint64_t>(kCapacity)) << caches;
         EXPECT_EQ(pool.stats().in_use, 0U) << caches;
@@ -207,7 +207,7 @@ TEST(BlockPoolStress, AThreadThatEndsMeanwhileDoesNotDisturbTheAudit) {
     }
 }
 
-/// Two threads use the pool while this one reads its statistics without a pause.
+/// Two threads use the pool while this one reads its statistics continuously.
 void read_statistics_meanwhile(std::size_t batch) {
     constexpr std::uint64_t kRounds = 300;
     BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 8, .max_caches = 2});
@@ -217,7 +217,7 @@ void read_statistics_meanwhile(std::size_t batch) {
         std::vector<void*> too_many(pool.capacity() + 500);
         for (std::uint64_t round = 0; round < kRounds; ++round) {
             for (std::size_t i = 0; i < blocks.size(); i += batch) {
-                // The other thread's batch, which will be refused, may hold all blocks for a moment.
+                // The other thread's batch may hold all blocks for a moment before it is refused.
                 while (!pool.try_acquire_batch(std::span(blocks).subspan(i, batch))) std::this_thread::yield();
             }
             if (batch > 1 && round % 16 == 0) {

@@ -30,7 +30,7 @@ TEST(BlockPool, BlocksAreAlignedAndDoNotOverlap) {
     for (const auto bytes : std::array<std::size_t, 9>{1, 7, 24, 64, 100, 192, 512, 640, 4096}) {
         for (const auto alignment : std::array<std::size_t, 5>{1, 8, 64, 256, 4096}) {
             BlockPool pool(bytes, 50, {.alignment = alignment});
-            auto blocks = take_all(pool);
+            auto blocks = acquire_all(pool);
             ASSERT_GE(blocks.size(), 50U);
             std::ranges::sort(blocks);
             for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -85,7 +85,7 @@ TEST(BlockPool, MagazinesThatWouldMakeItStrictAreRefusedUnlessAPolicyIsChosen) {
     } catch (const std::invalid_argument& error) {
         EXPECT_STREQ(error.what(),
                      "pool 'orders': with magazines of 255 blocks 16 caches may hold 8160 blocks, more than the "
-                     "capacity of 4096: take smaller magazines or fewer caches, or say Capacity::elastic or "
+                     "capacity of 4096: use smaller magazines or fewer caches, or choose Capacity::elastic or "
                      "Capacity::strict");
     }
     EXPECT_FALSE(BlockPool(64, 4'096, {.magazine_blocks = 128}).stats().strict);
@@ -104,7 +104,7 @@ TEST(BlockPool, AnExchangeMovesAWholeMagazine) {
     EXPECT_EQ(pool.stats().exchanges, 10U + 8U) << "two magazines of the ten stay with the cache";
 }
 
-/// The pool itself holds the depot's heads and all shared counts.
+/// The pool object contains the depot's heads and all shared counts.
 std::array<std::byte, sizeof(BlockPool)> shared_by_threads(const BlockPool& pool) {
     std::array<std::byte, sizeof(BlockPool)> bytes;
     std::memcpy(bytes.data(), static_cast<const void*>(&pool), bytes.size());
@@ -141,7 +141,7 @@ TEST(BlockPool, AStrictPoolLendsItsWholeCapacityAfterCachesOfEachKindHaveEnded) 
     BlockPool pool(64, kCapacity, {.capacity_policy = Capacity::strict, .magazine_blocks = 10, .max_caches = 2});
     for (int round = 0; round < 10; ++round) {
         std::vector<void*> blocks;
-        std::thread([&] { blocks = take_all(pool); }).join();
+        std::thread([&] { blocks = acquire_all(pool); }).join();
         EXPECT_EQ(blocks.size(), kCapacity);
         BlockPool::Cache cache(pool);
         for (void* const block : blocks) cache.release(block);
@@ -166,7 +166,7 @@ TEST(BlockPool, AcquiringAndReleasingAtTheEdgeOfAMagazineDoesNotExchangeEachTime
     for (void* const block : blocks) cache.release(block);
 }
 
-TEST(BlockPool, AcquireHereReleaseThereGoesOnForEver) {
+TEST(BlockPool, BlocksMayAlwaysBeAcquiredOnOneThreadAndReleasedOnAnother) {
     BlockPool pool(64, 100, {.magazine_blocks = 8, .max_caches = 2});
     BlockPool::Cache producer(pool);
     BlockPool::Cache consumer(pool);
@@ -191,7 +191,7 @@ TEST(BlockPool, AThreadFindsItsCacheInAnyNumberOfPools) {
     }
 }
 
-TEST(BlockPool, PoolsComeAndGoWhileAThreadGoesOnUsingOthers) {
+TEST(BlockPool, PoolsBeginAndEndWhileAThreadUsesOthers) {
     BlockPool lasting(64, 100);
     void* const kept = lasting.try_acquire();
     for (int i = 0; i < 50; ++i) {
@@ -247,22 +247,84 @@ TEST(BlockPool, ThreadsBeyondTheCachesShareOneAndAreCounted) {
     const BlockPool::Cache only(pool);
     EXPECT_THROW(BlockPool::Cache second(pool), std::length_error);
     EXPECT_FALSE(pool.prewarm());
-    const auto blocks = take_all(pool);
+    const auto blocks = acquire_all(pool);
     EXPECT_GE(blocks.size(), 100U);
     give_back(pool, blocks);
     EXPECT_EQ(pool.stats().uncached, 2 * blocks.size() + 1);
     EXPECT_EQ(pool.audit(), "");
 }
 
+TEST(BlockPool, ACacheMovesWithItsBlocksAndCounts) {
+    for (const std::uint32_t magazine : {0U, 1U, 8U}) {
+        for (const auto policy : {Capacity::elastic, Capacity::strict}) {
+            BlockPool pool(64, 100, {.capacity_policy = policy, .magazine_blocks = magazine, .max_caches = 2});
+            std::vector<BlockPool::Cache> caches;
+            caches.emplace_back(pool);
+            std::vector<void*> blocks;
+            for (int i = 0; i < 20; ++i) blocks.push_back(caches.back().try_acquire());
+            caches.emplace_back(pool);  // Moves the first one.
+            EXPECT_THROW(caches.emplace_back(pool), std::length_error);
+            for (int i = 0; i < 20; ++i) blocks.push_back(caches.front().try_acquire());
+            for (int i = 0; i < 5; ++i) {
+                caches.back().release(blocks.back());
+                blocks.pop_back();
+            }
+            EXPECT_EQ(std::set<void*>(blocks.begin(), blocks.end()).size(), blocks.size());
+            EXPECT_EQ(pool.stats().in_use, 35U);
+            EXPECT_EQ(pool.stats().acquired, 40U);
+            EXPECT_EQ(pool.audit(), "");
+            caches.front() = std::move(caches.back());
+            caches.pop_back();
+            auto& self = caches.front();
+            caches.front() = std::move(self);
+            const BlockPool::Cache other(pool);  // The assigned cache has returned its place.
+            EXPECT_EQ(pool.audit(), "");
+            for (void* const block : blocks) caches.front().release(block);
+            caches.clear();
+            EXPECT_EQ(pool.stats().in_use, 0U);
+            EXPECT_EQ(pool.stats().released, 40U);
+            EXPECT_EQ(pool.audit(), "");
+        }
+    }
+}
+
+TEST(BlockPool, TheCountsOfACacheThatMovesAreReadMeanwhile) {
+    BlockPool pool(64, 1'000);
+    std::atomic<bool> stop{false};
+    std::thread mover([&] {
+        BlockPool::Cache first(pool);
+        while (!stop.load(std::memory_order_relaxed)) {
+            void* const block = first.try_acquire();
+            BlockPool::Cache second(std::move(first));
+            second.release(block);
+            first = std::move(second);
+        }
+    });
+    std::uint64_t most = 0;
+    for (int i = 0; i < 10'000; ++i) most = std::max(most, pool.stats().in_use);
+    stop.store(true);
+    mover.join();
+    EXPECT_LE(most, 1U);
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPool, WithoutANameEachGetsItsOwn) {
+    const BlockPool first(64, 10);
+    const BlockPool second(64, 10);
+    EXPECT_THAT(first.name(), testing::MatchesRegex("pool-[0-9]+"));
+    EXPECT_NE(first.name(), second.name());
+}
+
 TEST(BlockPool, APoolWithoutCachesWorks) {
     BlockPool pool(64, 100, {.max_caches = 0});
-    const auto blocks = take_all(pool);
+    const auto blocks = acquire_all(pool);
     EXPECT_EQ(blocks.size(), 100U);
     give_back(pool, blocks);
     EXPECT_EQ(pool.audit(), "");
 }
 
-TEST(BlockPool, EveryPointerThatIsNoBlockIsTold) {
+TEST(BlockPool, EveryPointerThatIsNotABlockIsReported) {
     for (const auto bytes : std::array<std::size_t, 6>{1, 24, 64, 192, 640, 4096}) {
         BlockPool pool(bytes, 10, {.alignment = 8});
         auto* const block = static_cast<std::byte*>(pool.try_acquire());
@@ -281,9 +343,9 @@ TEST(BlockPool, EveryPointerThatIsNoBlockIsTold) {
     }
 }
 
-TEST(BlockPool, OnePointerThatIsNoBlockIsToldInABatchOfAnyLength) {
+TEST(BlockPool, OnePointerThatIsNotABlockIsReportedInABatchOfAnyLength) {
     constexpr std::uint32_t kBlocks = 100;
-    // The last two are beyond 4 GiB; the blocks are never touched.
+    // The last two blocks are beyond 4 GiB; blocks are never touched.
     for (const std::size_t stride : {2UL, 24UL, 64UL, 192UL, 704UL, 4096UL, 1UL << 26, 3UL << 25}) {
         auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40);
         const detail::BlockGrid grid(first, stride, kBlocks);
@@ -342,11 +404,11 @@ TEST(BlockPoolDeathTest, AForeignOrMisalignedReleaseIsCaughtWithoutChecks) {
 
 TEST(BlockPool, AWriteAfterReleaseCannotHarmThePool) {
     BlockPool pool(64, 100, {.max_caches = 1});
-    const auto blocks = take_all(pool);
+    const auto blocks = acquire_all(pool);
     give_back(pool, blocks);
     for (void* const block : blocks) std::memset(block, 0xFF, 64);
     EXPECT_EQ(pool.audit(), "");
-    const auto again = take_all(pool);
+    const auto again = acquire_all(pool);
     EXPECT_EQ(std::set<void*>(again.begin(), again.end()), std::set<void*>(blocks.begin(), blocks.end()));
     give_back(pool, again);
 }
@@ -372,9 +434,9 @@ TEST(BlockPool, LiveBlocksAreVisitedEachOnce) {
     for (void* const block : live) pool.release(block);
 }
 
-TEST(BlockPool, StatisticsTellWhatHappened) {
+TEST(BlockPool, StatisticsCountEachOperation) {
     BlockPool pool(100, 1000, {.capacity_policy = Capacity::strict, .magazine_blocks = 10, .max_caches = 2});
-    const auto blocks = take_all(pool);
+    const auto blocks = acquire_all(pool);
     give_back(pool, blocks);
     pool.release(pool.try_acquire());
     const auto stats = pool.stats();
@@ -406,20 +468,20 @@ TEST(BlockPool, AcquireAndReleaseAllocateNothingFaultNothingAndCallNoKernel) {
         if (batch) from.release_batch(blocks);
         return batch;
     };
-    // The program's own pages are read from its file when they are first needed.
+    // The program's own pages are read from its file on first use.
     BlockPool other(192, 1000);
     ASSERT_TRUE(trip(other));
     test::expect_free_of_cost_at_once([&] { return trip(pool); });
 }
 
-TEST(BlockPool, AForkedChildOfOneThreadHasACopyOfItsOwn) {
+TEST(BlockPool, AForkedChildOfOneThreadHasItsOwnCopy) {
     BlockPool pool(64, 100);
     void* const block = pool.try_acquire();
     const auto child = fork();
     if (child == 0) {
         pool.release(block);
-        const auto taken = take_all(pool);
-        _exit(taken.size() >= 100 && pool.audit().empty() ? 0 : 1);
+        const auto acquired = acquire_all(pool);
+        _exit(acquired.size() >= 100 && pool.audit().empty() ? 0 : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);

@@ -6,7 +6,7 @@
 
 namespace millpond::memory::test {
 
-/// These are compiled with NDEBUG and optimisation, whatever the build around them is.
+/// Functions compiled with NDEBUG and optimisation in every build.
 [[nodiscard]] void* acquire_without_assertions(BlockPool& pool);
 void release_without_assertions(BlockPool& pool, void* block);
 [[nodiscard]] void* acquire_without_assertions(CheckedBlockPool& pool);

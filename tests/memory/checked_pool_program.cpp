@@ -1,4 +1,4 @@
-// What check_valgrind runs: a checked pool used rightly, or with the mistake that the argument names.
+// Program of check_valgrind: uses a checked pool correctly, or makes the mistake named by the argument.
 #include <cstdio>
 #include <cstring>
 #include <string_view>

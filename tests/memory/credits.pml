@@ -1,10 +1,10 @@
 /* The credits of a strict pool: THREADS threads acquire and release one block at a time, each with an account, and
  * change to another account, as caches do that end and begin. Checked for every interleaving of OPS operations a
  * thread:
- *   - never more than CAPACITY blocks are lent;
- *   - an acquisition is refused only if CAPACITY blocks were lent at some moment of the call;
- *   - `most` is never below the number of blocks lent, and only a number that was lent: each acquisition has a moment
- *     at which, with its own block, so many were.
+ *   - never more than CAPACITY blocks are on loan;
+ *   - an acquisition is refused only if CAPACITY blocks were on loan at some moment of the call;
+ *   - `most` is never below the number of blocks on loan, and only a number that was on loan: each acquisition has a
+ *     moment at which, with its own block, so many were.
  * A release may return a block that another thread acquired.
  *
  *   spin -a credits.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m100000
@@ -29,26 +29,26 @@ short returned[ACCOUNTS];
 short elsewhere[ACCOUNTS]; /* in all other accounts, when they were last added up */
 short most = 0;
 byte opened = 0;
-bool taken[ACCOUNTS];
+bool claimed[ACCOUNTS];
 #ifdef FOLDED
 short gone = 0;
 #endif
 
 /* Not of the pool: what is true, to compare with. */
-short lent = 0;
+short on_loan = 0;
 short out = 0;            /* blocks that users hold */
-short least[THREADS];     /* lent at least and at most since this thread read `acquired` */
+short least[THREADS];     /* on loan at least and at most since this thread read `acquired` */
 short greatest[THREADS];
-short in_call[THREADS];   /* lent at most since its call began */
+short in_call[THREADS];   /* on loan at most since its call began */
 byte id;
 
 #define NOTE(id)                                                                     \
     id = 0;                                                                          \
     do                                                                               \
     :: id < THREADS ->                                                               \
-        if :: lent < least[id] -> least[id] = lent :: else fi;                       \
-        if :: lent > greatest[id] -> greatest[id] = lent :: else fi;                 \
-        if :: lent > in_call[id] -> in_call[id] = lent :: else fi;                   \
+        if :: on_loan < least[id] -> least[id] = on_loan :: else fi;                 \
+        if :: on_loan > greatest[id] -> greatest[id] = on_loan :: else fi;           \
+        if :: on_loan > in_call[id] -> in_call[id] = on_loan :: else fi;             \
         id++                                                                         \
     :: else -> id = 0; break                                                         \
     od
@@ -56,11 +56,11 @@ byte id;
 #define OPEN(mine)                                                                   \
     mine = 0;                                                                        \
     do                                                                               \
-    :: mine < opened && taken[mine] -> mine++                                        \
-    :: mine < opened && !taken[mine] -> break                                        \
+    :: mine < opened && claimed[mine] -> mine++                                      \
+    :: mine < opened && !claimed[mine] -> break                                      \
     :: mine == opened -> opened++; break                                             \
     od;                                                                              \
-    taken[mine] = true
+    claimed[mine] = true
 
 #ifdef FOLDED
 #define ADD_GONE sum = sum + gone
@@ -68,7 +68,7 @@ byte id;
 #define ADD_GONE skip
 #endif
 
-/* One account in each step. */
+/* Adds up all accounts, one in each step. */
 #define ADD_UP                                                                       \
     known = opened;                                                                  \
     sum = 0; i = 0;                                                                  \
@@ -80,7 +80,7 @@ byte id;
 
 proctype Thread(byte me) {
     byte mine, i, known;
-    short seen, now_lent, sum, most_seen;
+    short seen, now_on_loan, sum, most_seen;
     byte done = 0;
     atomic { OPEN(mine) };
 
@@ -90,34 +90,34 @@ proctype Thread(byte me) {
         done++;
         if
         :: true -> /* acquire */
-            in_call[me] = lent;
+            in_call[me] = on_loan;
 again:
 #ifdef SUM_FIRST
             ADD_UP;
             elsewhere[mine] = sum - returned[mine];
             sum = 0;
 #endif
-            atomic { seen = acquired; least[me] = lent; greatest[me] = lent };
+            atomic { seen = acquired; least[me] = on_loan; greatest[me] = on_loan };
             most_seen = most;
-            now_lent = seen + 1 - returned[mine] - elsewhere[mine];
+            now_on_loan = seen + 1 - returned[mine] - elsewhere[mine];
             if
-            :: now_lent > most_seen ->
+            :: now_on_loan > most_seen ->
 #ifndef SUM_FIRST
 #ifdef OLD_SUM
                 if
-                :: now_lent > CAPACITY -> assert(in_call[me] >= CAPACITY)
+                :: now_on_loan > CAPACITY -> assert(in_call[me] >= CAPACITY)
                 :: else
                 fi;
 #endif
                 ADD_UP;
                 d_step {
                     elsewhere[mine] = sum - returned[mine];
-                    now_lent = seen + 1 - sum;
+                    now_on_loan = seen + 1 - sum;
                     sum = 0
                 };
 #endif
                 if
-                :: now_lent > CAPACITY -> assert(in_call[me] >= CAPACITY); goto finished
+                :: now_on_loan > CAPACITY -> assert(in_call[me] >= CAPACITY); goto finished
                 :: else
                 fi
             :: else
@@ -131,33 +131,33 @@ again:
 #endif
                    acquired++;
                    if
-                   :: now_lent > most_seen -> assert(least[me] < now_lent && now_lent <= greatest[me] + 1)
+                   :: now_on_loan > most_seen -> assert(least[me] < now_on_loan && now_on_loan <= greatest[me] + 1)
                    :: else
                    fi;
-                   lent++; out++;
-                   assert(lent <= CAPACITY);
+                   on_loan++; out++;
+                   assert(on_loan <= CAPACITY);
                    NOTE(id);
-                   seen = lent
+                   seen = on_loan
                }
             fi;
             d_step {
                 if
-                :: now_lent > most -> most = now_lent
+                :: now_on_loan > most -> most = now_on_loan
                 :: else
                 fi;
                 assert(most >= seen)
             };
 finished:
-            atomic { seen = 0; now_lent = 0; most_seen = 0; least[me] = 0; greatest[me] = 0; in_call[me] = 0 }
+            atomic { seen = 0; now_on_loan = 0; most_seen = 0; least[me] = 0; greatest[me] = 0; in_call[me] = 0 }
         :: atomic { out > 0 -> out-- }; /* release: any block that is out */
-            atomic { returned[mine]++; lent--; NOTE(id) }
+            atomic { returned[mine]++; on_loan--; NOTE(id) }
         :: atomic { /* the cache ends, and another begins */
 #ifndef FOLDED
-               taken[mine] = false;
+               claimed[mine] = false;
                if
                :: true -> OPEN(mine)
-               :: mine + 1 < ACCOUNTS && !taken[mine + 1] && mine + 1 < opened -> mine++; taken[mine] = true
-               :: mine + 1 == opened && opened < ACCOUNTS -> mine = opened; opened++; taken[mine] = true
+               :: mine + 1 < ACCOUNTS && !claimed[mine + 1] && mine + 1 < opened -> mine++; claimed[mine] = true
+               :: mine + 1 == opened && opened < ACCOUNTS -> mine = opened; opened++; claimed[mine] = true
                fi
            }
 #else
@@ -166,7 +166,7 @@ finished:
 #endif
         fi
     od;
-    taken[mine] = false
+    claimed[mine] = false
 }
 
 init {

@@ -20,7 +20,7 @@
 namespace millpond::memory::detail {
 namespace {
 
-/// At each racy point another thread comes between: `meanwhile` is what it does.
+/// At each racy point another thread may run: `meanwhile` is its work.
 struct Interrupted : Unchecked {
     static inline std::function<void()> meanwhile;
     static void racy_point() noexcept {
@@ -28,7 +28,7 @@ struct Interrupted : Unchecked {
     }
 };
 
-/// Sets what others do meanwhile, for its scope.
+/// Sets the work of other threads during its lifetime.
 class Meanwhile {
 public:
     explicit Meanwhile(std::function<void()> others) { Interrupted::meanwhile = std::move(others); }
@@ -37,48 +37,48 @@ public:
     ~Meanwhile() { Interrupted::meanwhile = nullptr; }
 };
 
-/// Credits for three caches, beside what is true of them.
+/// Credits for three caches, with a model of their state.
 class Lending {
 public:
     static constexpr std::size_t kCaches = 3;
 
     explicit Lending(std::uint32_t capacity) : capacity_(capacity), credits_(capacity, accounts_) {
-        for (auto& cache : caches_) cache.account = &credits_.open();
+        for (auto& cache : caches_) cache.account = &credits_.open_account();
     }
 
     bool acquire(std::size_t which, std::uint64_t count = 1) {
         auto& cache = caches_[which];
         cache.in_call = true;
-        cache.most_in_call = lent_;
-        const bool taken = credits_.try_take(*cache.account, count) || credits_.take(*cache.account, count);
+        cache.most_in_call = on_loan_;
+        const bool acquired = credits_.try_acquire(*cache.account, count) || credits_.acquire(*cache.account, count);
         cache.in_call = false;
-        if (taken) {
+        if (acquired) {
             most_possible_ = std::max(most_possible_, cache.most_in_call + count);
-            lent_ += count;
-            most_lent_ = std::max(most_lent_, lent_);
-            for (auto& other : caches_) other.most_in_call = std::max(other.most_in_call, lent_);
-            EXPECT_LE(lent_, capacity_);
+            on_loan_ += count;
+            max_on_loan_ = std::max(max_on_loan_, on_loan_);
+            for (auto& other : caches_) other.most_in_call = std::max(other.most_in_call, on_loan_);
+            EXPECT_LE(on_loan_, capacity_);
         } else {
             EXPECT_GT(cache.most_in_call + count, capacity_) << "a refusal, and there were blocks at each moment";
         }
-        EXPECT_GE(credits_.most(), most_lent_);
-        EXPECT_LE(credits_.most(), std::min(most_possible_, capacity_));
-        return taken;
+        EXPECT_GE(credits_.high_water(), max_on_loan_);
+        EXPECT_LE(credits_.high_water(), std::min(most_possible_, capacity_));
+        return acquired;
     }
 
-    /// Of what any cache acquired.
+    /// Releases blocks that any cache acquired.
     void release(std::size_t which, std::uint64_t count = 1) {
         caches_[which].account->give_back(count);
-        lent_ -= count;
+        on_loan_ -= count;
     }
 
-    /// The cache ends, another begins.
+    /// Ends the cache and begins another.
     void renew(std::size_t which) {
-        caches_[which].account->taken = false;
-        caches_[which].account = &credits_.open();
+        caches_[which].account->open = false;
+        caches_[which].account = &credits_.open_account();
     }
 
-    /// A step of a cache that is in no call.
+    /// Makes one step of a cache that is not in a call.
     void step(std::minstd_rand& random) {
         const auto which = random() % kCaches;
         if (caches_[which].in_call) return;
@@ -87,17 +87,17 @@ public:
         if (dice == 0) {
             renew(which);
         } else if (dice < 4) {
-            release(which, std::min<std::uint64_t>(count, lent_));
+            release(which, std::min<std::uint64_t>(count, on_loan_));
         } else {
             static_cast<void>(acquire(which, count));
         }
     }
 
     void forget() {
-        credits_.forget();
-        most_lent_ = 0;
+        credits_.reset();
+        max_on_loan_ = 0;
     }
-    [[nodiscard]] std::uint64_t most() const { return credits_.most(); }
+    [[nodiscard]] std::uint64_t most() const { return credits_.high_water(); }
 
 private:
     struct Cache {
@@ -110,12 +110,12 @@ private:
     std::array<CreditAccount, kCaches + 1> accounts_;
     Credits<Interrupted> credits_;
     std::array<Cache, kCaches> caches_;
-    std::uint64_t lent_{0};
-    std::uint64_t most_lent_{0};
+    std::uint64_t on_loan_{0};
+    std::uint64_t max_on_loan_{0};
     std::uint64_t most_possible_{0};
 };
 
-/// Lets `other` come between at the racy point number `point` of what follows.
+/// Runs `other` at racy point number `point` from here on.
 class Between {
 public:
     Between(int point, std::function<void()> other)
@@ -131,7 +131,7 @@ private:
     Meanwhile meanwhile_;
 };
 
-TEST(Credits, TheWholeCapacityIsLentAndNotOneMore) {
+TEST(Credits, TheWholeCapacityCanBeOnLoanAndNotOneMore) {
     Lending lending(3);
     EXPECT_TRUE(lending.acquire(0, 2));
     EXPECT_FALSE(lending.acquire(1, 2));
@@ -143,7 +143,7 @@ TEST(Credits, TheWholeCapacityIsLentAndNotOneMore) {
     EXPECT_FALSE(lending.acquire(2, std::uint64_t{1} << 60));
 }
 
-TEST(Credits, OfTwoThatWantTheLastBlockOneGetsIt) {
+TEST(Credits, OneOfTwoCallersGetsTheLastBlock) {
     for (int point = 0;; ++point) {
         Lending lending(1);
         bool other = false;
@@ -154,7 +154,7 @@ TEST(Credits, OfTwoThatWantTheLastBlockOneGetsIt) {
     }
 }
 
-TEST(Credits, ABlockThatIsReturnedMeanwhileIsLentNowOrTheNextTime) {
+TEST(Credits, ABlockThatIsReturnedMeanwhileIsAvailableNowOrInTheNextCall) {
     for (int point = 0;; ++point) {
         Lending lending(1);
         ASSERT_TRUE(lending.acquire(1));
@@ -192,7 +192,7 @@ TEST(Credits, ACacheThatEndsMeanwhileIsCountedOnce) {
     }
 }
 
-TEST(Credits, TheMaximumIsOfWhatWasLentAndNotOfAnOldSum) {
+TEST(Credits, TheMaximumIsANumberThatWasOnLoanAndNotAnOldSum) {
     Lending lending(10);
     for (int i = 0; i < 100; ++i) {
         ASSERT_TRUE(lending.acquire(0, 2));
@@ -225,7 +225,7 @@ TEST(Credits, RandomCachesThatComeBetweenEachOtherAreAsInAPlainModel) {
     }
 }
 
-/// Four threads that change their accounts, and take a credit and return it `rounds` times.
+/// Four threads that change their accounts, and acquire and return a credit `rounds` times.
 class Borrowers {
 public:
     explicit Borrowers(std::uint32_t capacity) : credits_(capacity, accounts_) {}
@@ -236,7 +236,7 @@ public:
         for (auto& thread : threads) thread.join();
     }
 
-    [[nodiscard]] std::int64_t most_lent() const { return most_lent_.load(); }
+    [[nodiscard]] std::int64_t max_on_loan() const { return max_on_loan_.load(); }
     [[nodiscard]] int refused() const { return refused_.load(); }
     [[nodiscard]] const Credits<Preempting>& credits() const { return credits_; }
 
@@ -246,19 +246,19 @@ private:
         for (int round = 0; round < rounds; ++round) {
             if (round % 100 == 0) {
                 const std::lock_guard lock(mutex_);
-                if (account != nullptr) account->taken = false;
-                account = &credits_.open();
+                if (account != nullptr) account->open = false;
+                account = &credits_.open_account();
             }
-            if (!credits_.take(*account, 1)) {
+            if (!credits_.acquire(*account, 1)) {
                 refused_.fetch_add(1, std::memory_order_relaxed);
                 continue;
             }
-            const auto lent = lent_.fetch_add(1, std::memory_order_relaxed) + 1;
-            auto most = most_lent_.load(std::memory_order_relaxed);
-            while (lent > most && !most_lent_.compare_exchange_weak(most, lent, std::memory_order_relaxed)) {
+            const auto on_loan = on_loan_.fetch_add(1, std::memory_order_relaxed) + 1;
+            auto most = max_on_loan_.load(std::memory_order_relaxed);
+            while (on_loan > most && !max_on_loan_.compare_exchange_weak(most, on_loan, std::memory_order_relaxed)) {
             }
             Preempting::racy_point();
-            lent_.fetch_sub(1, std::memory_order_relaxed);
+            on_loan_.fetch_sub(1, std::memory_order_relaxed);
             account->give_back(1);
         }
     }
@@ -266,8 +266,8 @@ private:
     std::array<CreditAccount, 4> accounts_;
     Credits<Preempting> credits_;
     std::mutex mutex_;  // For opening and closing.
-    std::atomic<std::int64_t> lent_{0};
-    std::atomic<std::int64_t> most_lent_{0};
+    std::atomic<std::int64_t> on_loan_{0};
+    std::atomic<std::int64_t> max_on_loan_{0};
     std::atomic<int> refused_{0};
 };
 
@@ -275,9 +275,9 @@ TEST(Credits, FourThreadsNeverHaveMoreThanTheCapacity) {
     for (const std::uint32_t capacity : {1U, 2U, 3U}) {
         Borrowers borrowers(capacity);
         borrowers.run(20'000);
-        EXPECT_LE(borrowers.most_lent(), capacity);
-        EXPECT_LE(borrowers.credits().most(), capacity);
-        EXPECT_GE(borrowers.credits().most(), static_cast<std::uint64_t>(borrowers.most_lent()));
+        EXPECT_LE(borrowers.max_on_loan(), capacity);
+        EXPECT_LE(borrowers.credits().high_water(), capacity);
+        EXPECT_GE(borrowers.credits().high_water(), static_cast<std::uint64_t>(borrowers.max_on_loan()));
     }
 }
 

@@ -18,11 +18,11 @@ namespace {
 using Links = std::array<std::atomic<std::uint32_t>, 8>;
 using Stack = IndexStack<Unchecked>;
 
-/// The published fault: a head that is an index and nothing else. Only for these tests.
+/// A published fault, only for these tests: a head that is an index without a counter.
 class UntaggedStack {
 public:
     static constexpr std::uint32_t kNone = Stack::kNone;
-    struct Look {
+    struct Top {
         std::uint32_t index;
         std::uint32_t next;
     };
@@ -32,46 +32,46 @@ public:
             links[index].store(head);
         } while (!head_.compare_exchange_strong(head, index));
     }
-    [[nodiscard]] Look look(const Links& links) const {
+    [[nodiscard]] Top peek(const Links& links) const {
         const auto head = head_.load();
         return {head, head == kNone ? kNone : links[head].load()};
     }
-    [[nodiscard]] bool take(Look& seen) { return head_.compare_exchange_strong(seen.index, seen.next); }
+    [[nodiscard]] bool try_pop(Top& seen) { return head_.compare_exchange_strong(seen.index, seen.next); }
 
 private:
     std::atomic<std::uint32_t> head_{kNone};
 };
 
-// Thread A looks at the top and is interrupted; B pops two and pushes the first back. The top is the same, its
-// successor is not: it belongs to B.
+// Thread A reads the top and is interrupted; B pops two and pushes the first back. The top is the same, but its
+// successor belongs to B now.
 TEST(IndexStack, AnUntaggedHeadGivesOneSlotToTwoOwners) {
     Links links;
     UntaggedStack stack;
     for (const std::uint32_t index : {2U, 1U, 0U}) stack.push(links, index);
-    auto interrupted = stack.look(links);
-    auto first = stack.look(links);
-    ASSERT_TRUE(stack.take(first));
-    auto second = stack.look(links);
-    ASSERT_TRUE(stack.take(second));
+    auto interrupted = stack.peek(links);
+    auto first = stack.peek(links);
+    ASSERT_TRUE(stack.try_pop(first));
+    auto second = stack.peek(links);
+    ASSERT_TRUE(stack.try_pop(second));
     ASSERT_EQ(second.index, 1U) << "B owns 1 from here on";
     stack.push(links, first.index);
-    EXPECT_TRUE(stack.take(interrupted)) << "the fault: nothing tells A that the stack has changed";
-    EXPECT_EQ(stack.look(links).index, 1U) << "the next pop hands out 1, which B owns";
+    EXPECT_TRUE(stack.try_pop(interrupted)) << "the fault: nothing tells A that the stack has changed";
+    EXPECT_EQ(stack.peek(links).index, 1U) << "the next pop hands out 1, which B owns";
 }
 
-TEST(IndexStack, TheTagKeepsAnInterruptedPopFromTakingAnOldHead) {
+TEST(IndexStack, TheTagKeepsAnInterruptedPopFromUsingAnOldHead) {
     Links links;
     Stack stack;
     for (const std::uint32_t index : {2U, 1U, 0U}) stack.push(links.data(), index);
-    auto interrupted = stack.look(links.data());
+    auto interrupted = stack.peek(links.data());
     ASSERT_EQ(interrupted.index(), 0U);
     ASSERT_EQ(stack.pop(links.data()), 0U);
     ASSERT_EQ(stack.pop(links.data()), 1U);
     stack.push(links.data(), 0);
-    EXPECT_FALSE(stack.take(links.data(), interrupted));
+    EXPECT_FALSE(stack.try_pop(links.data(), interrupted));
     EXPECT_EQ(interrupted.index(), 0U);
-    EXPECT_EQ(interrupted.next, 2U) << "it has looked again and sees today's successor";
-    EXPECT_TRUE(stack.take(links.data(), interrupted));
+    EXPECT_EQ(interrupted.next, 2U) << "it has read the top again and sees today's successor";
+    EXPECT_TRUE(stack.try_pop(links.data(), interrupted));
     EXPECT_EQ(stack.pop(links.data()), 2U);
     EXPECT_EQ(stack.pop(links.data()), Stack::kNone);
 }
@@ -80,26 +80,26 @@ TEST(IndexStack, APushBetweenTheHalvesOfAPopMakesItLookAgain) {
     Links links;
     Stack stack;
     stack.push(links.data(), 0);
-    auto interrupted = stack.look(links.data());
+    auto interrupted = stack.peek(links.data());
     stack.push(links.data(), 1);
-    EXPECT_FALSE(stack.take(links.data(), interrupted));
+    EXPECT_FALSE(stack.try_pop(links.data(), interrupted));
     EXPECT_EQ(interrupted.index(), 1U);
     EXPECT_EQ(interrupted.next, 0U);
 }
 
-TEST(IndexStack, APopBetweenTheHalvesOfTheLastPopLeavesNothingToTake) {
+TEST(IndexStack, APopBetweenTheHalvesOfTheLastPopLeavesTheStackEmpty) {
     Links links;
     Stack stack;
     stack.push(links.data(), 0);
-    auto interrupted = stack.look(links.data());
+    auto interrupted = stack.peek(links.data());
     ASSERT_EQ(stack.pop(links.data()), 0U);
-    EXPECT_FALSE(stack.take(links.data(), interrupted));
+    EXPECT_FALSE(stack.try_pop(links.data(), interrupted));
     EXPECT_EQ(interrupted.index(), Stack::kNone);
 }
 
 TEST(IndexStack, TheHeadIsOneLockFreeWord) {
     EXPECT_TRUE(std::atomic<std::uint64_t>::is_always_lock_free);
-    EXPECT_EQ(sizeof(Stack::Look::head), 8U);
+    EXPECT_EQ(sizeof(Stack::Top::head), 8U);
 }
 
 TEST(IndexStack, FourPreemptedThreadsNeverOwnTheSameIndex) {

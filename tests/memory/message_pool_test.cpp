@@ -1,11 +1,16 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,10 +25,10 @@
 namespace millpond::memory {
 namespace {
 
-/// Counts its living instances.
+/// Counts its live instances.
 struct Counted {
     static inline int alive = 0;
-    static inline int throw_after = -1;  ///< How many more may be made.
+    static inline int throw_after = -1;  ///< Number of further constructions before one throws.
 
     explicit Counted(int number = 0) : value(number) {
         if (throw_after == 0) throw std::runtime_error("no more");
@@ -152,6 +157,147 @@ TEST(MessagePoolDeathTest, OnRequestAMessageThatOutlivesThePoolEndsTheProgram) {
     pool->release(message);
 }
 
+/// Owns other objects of its pool, and counts destructions.
+template <class Policy>
+struct Node {
+    explicit Node(int& ended) : ended_(&ended) {}
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    ~Node() {
+        ++*ended_;
+        ++times_;
+        EXPECT_EQ(times_, 1);
+        if (raw != nullptr) pool->release(raw);
+    }
+    Pooled<Node> next;
+    std::vector<Pooled<Node>> children;
+    MessagePool<Node, Policy>* pool{nullptr};
+    Node* raw{nullptr};  // Released, not owned.
+
+private:
+    int* ended_;
+    int times_{0};
+};
+
+template <class Policy>
+class MessagesThatOwnMessages : public testing::Test {};
+using Policies = testing::Types<Unchecked, Checked>;
+TYPED_TEST_SUITE(MessagesThatOwnMessages, Policies);
+
+TYPED_TEST(MessagesThatOwnMessages, AreDestroyedOnceEachIfThePoolEndsFirst) {
+    for (const bool owner_first : {true, false}) {
+        int ended = 0;
+        {
+            MessagePool<Node<TypeParam>, TypeParam> pool(10);
+            std::vector<Node<TypeParam>*> chain;
+            for (int i = 0; i < 5; ++i) chain.push_back(pool.acquire(ended));
+            if (!owner_first) std::ranges::reverse(chain);
+            for (std::size_t i = 0; i + 1 < chain.size(); ++i) chain[i]->next = pool.adopt(chain[i + 1]);
+        }
+        EXPECT_EQ(ended, 5) << owner_first;
+    }
+}
+
+TYPED_TEST(MessagesThatOwnMessages, AreDestroyedOnceEachInAnyGraph) {
+    std::minstd_rand random(1);
+    for (int round = 0; round < 200; ++round) {
+        constexpr int kNodes = 40;
+        int ended = 0;
+        std::pmr::monotonic_buffer_resource resource;
+        {
+            // Some of the messages are in the pool, some are allocated from the resource.
+            BasicMessagePoolOptions<PoolOptions> options;
+            options.pool.capacity_policy = Capacity::strict;
+            options.when_exhausted = {.policy = WhenExhausted::use_resource, .resource = &resource};
+            MessagePool<Node<TypeParam>, TypeParam> pool(kNodes / 2, options);
+            std::vector<Node<TypeParam>*> nodes;
+            for (int i = 0; i < kNodes; ++i) nodes.push_back(pool.acquire(ended));
+            std::ranges::shuffle(nodes, random);
+            for (std::size_t i = 1; i < nodes.size(); ++i) {
+                auto& owner = *nodes[random() % i];
+                switch (random() % 3) {
+                    case 0: owner.children.push_back(pool.adopt(nodes[i])); break;
+                    case 1:
+                        if (owner.raw != nullptr) break;  // The next one has no owner.
+                        owner.pool = &pool;
+                        owner.raw = nodes[i];
+                        break;
+                    default: break;
+                }
+            }
+            if (round % 2 == 0) pool.release(nodes.front());  // With everything that it owns, while the pool is in use.
+            EXPECT_EQ(pool.stats().in_use + static_cast<std::uint64_t>(ended), kNodes);
+        }
+        EXPECT_EQ(ended, kNodes);
+    }
+}
+
+TEST_F(MessagePoolTest, ADestructorMakesNoMessageInAPoolThatEnds) {
+    struct Maker {
+        explicit Maker(MessagePool<Maker>& pool, int& made) : pool_(&pool), made_(&made) {}
+        Maker(const Maker&) = delete;
+        Maker& operator=(const Maker&) = delete;
+        ~Maker() {
+            if (pool_->try_make(*pool_, *made_) != nullptr) ++*made_;
+        }
+        MessagePool<Maker>* pool_;
+        int* made_;
+    };
+    int made = 0;
+    {
+        MessagePool<Maker> pool(10);
+        static_cast<void>(pool.acquire(pool, made));
+    }
+    EXPECT_EQ(made, 0);
+}
+
+/// Exits without cleanup.
+struct Silent {
+    explicit Silent(int i = 0) : number(i) {}
+    Silent(const Silent&) = delete;
+    Silent& operator=(const Silent&) = delete;
+    ~Silent() {
+        if (number == 0) std::_Exit(0);
+    }
+    int number;
+};
+
+TEST(MessagePoolDeathTest, AForeignMessageIsRefusedBeforeItsDestructorRuns) {
+    MessagePool<Silent> pool(2);
+    EXPECT_DEATH(pool.release(nullptr), "release of a block that is not its own");
+    alignas(Silent) std::array<std::byte, sizeof(Silent)> foreign{};
+    EXPECT_DEATH(pool.release(reinterpret_cast<Silent*>(foreign.data())), "release of a block that is not its own");
+}
+
+TEST(CheckedMessagePoolDeathTest, ASecondReleaseIsFoundBeforeTheDestructorRunsAgain) {
+    MessagePool<Silent, Checked> pool(2);
+    Silent* const message = pool.acquire(1);
+    pool.release(message);
+    EXPECT_DEATH(pool.release(message), "was released twice: .*message_pool_test.cpp");
+}
+
+template <class Pool, class... Args>
+concept Makes = requires(Pool& pool, std::span<Counted*> batch, Args... args) { pool.try_make(args...); };
+template <class Pool, class... Args>
+concept Acquires = requires(Pool& pool, Args... args) { pool.acquire(args...); };
+template <class Pool, class... Args>
+concept MakesBatches =
+    requires(Pool& pool, std::span<Counted*> batch, Args... args) { pool.acquire_batch(batch, args...); };
+static_assert(Makes<MessagePool<Counted>, int> && Makes<MessagePool<Counted, Checked>, int>);
+static_assert(Makes<MessagePool<Counted>> && Makes<MessagePool<Counted, Checked>>);
+static_assert(!Makes<MessagePool<Counted>, std::string> && !Makes<MessagePool<Counted, Checked>, std::string>);
+static_assert(!Makes<MessagePool<Counted>, int, int> && !Makes<MessagePool<Counted, Checked>, int, int>);
+static_assert(!Acquires<MessagePool<Counted>, std::string> && !Acquires<MessagePool<Counted, Checked>, std::string>);
+static_assert(MakesBatches<MessagePool<Counted>, int> && !MakesBatches<MessagePool<Counted>, std::string>);
+
+TEST(Pooled, ComparesWithNull) {
+    MessagePool<int> pool(1);
+    const auto message = pool.try_make(1);
+    EXPECT_TRUE(message != nullptr);
+    EXPECT_TRUE(pool.try_make(2) == nullptr);
+    EXPECT_TRUE(nullptr == Pooled<int>{});
+}
+
 struct Base {
     virtual ~Base() = default;
     int base{1};
@@ -204,14 +350,14 @@ MessagePoolOptions when_exhausted(Exhaustion exhaustion) {
 }
 
 TEST(Exhaustion, ThrowsOnRequest) {
-    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::throw_bad_alloc, .handler = {}}));
+    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::throw_bad_alloc}));
     const auto only = pool.try_make(1);
     EXPECT_THROW(static_cast<void>(pool.try_make(2)), std::bad_alloc);
     EXPECT_EQ(pool.exhaustion_stats().times, 1U);
 }
 
 TEST(ExhaustionDeathTest, EndsTheProgramOnRequest) {
-    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::terminate, .handler = {}}));
+    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::terminate}));
     const auto only = pool.try_make(1);
     EXPECT_DEATH(static_cast<void>(pool.try_make(2)), "pool 'orders': is exhausted");
 }
@@ -229,13 +375,12 @@ TEST(Exhaustion, AHandlerMayReleaseAndThePoolTriesAgain) {
 
 TEST(Exhaustion, AResourceLendsWhatThePoolLacksAndGetsItBackByTheSameCall) {
     std::pmr::monotonic_buffer_resource resource;
-    MessagePool<int> pool(
-        1, when_exhausted({.policy = WhenExhausted::use_resource, .handler = {}, .resource = &resource}));
+    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::use_resource, .resource = &resource}));
     const auto own = pool.try_make(1);
     {
-        const auto lent = pool.try_make(2);
-        ASSERT_TRUE(lent);
-        EXPECT_EQ(*lent, 2);
+        const auto message = pool.try_make(2);
+        ASSERT_TRUE(message);
+        EXPECT_EQ(*message, 2);
         EXPECT_EQ(pool.exhaustion_stats().in_use, 1U);
         EXPECT_EQ(pool.exhaustion_stats().from_resource, 1U);
     }
@@ -243,19 +388,63 @@ TEST(Exhaustion, AResourceLendsWhatThePoolLacksAndGetsItBackByTheSameCall) {
     EXPECT_EQ(pool.stats().in_use, 1U);
 }
 
+TEST(Exhaustion, AMessageThatTheResourceLendsIsInUse) {
+    std::pmr::monotonic_buffer_resource resource;
+    MessagePool<Counted> pool(1, when_exhausted({.policy = WhenExhausted::use_resource, .resource = &resource}));
+    auto own = pool.try_make(1);
+    auto message = pool.try_make(2);
+    own.reset();
+    EXPECT_EQ(pool.stats().in_use, 1U);
+    EXPECT_EQ(pool.stats().acquired, 2U);
+    EXPECT_EQ(pool.stats().released, 1U);
+    EXPECT_EQ(pool.stats().high_water, 2U);
+    EXPECT_FALSE(pool.reset());
+    EXPECT_EQ(pool.stats().acquired, 2U) << "a refused reset changes nothing";
+    EXPECT_EQ(pool.exhaustion_stats().times, 1U);
+    EXPECT_EQ(pool.shutdown(), 1U);
+    pool.release(message.release());
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_TRUE(pool.reset());
+    EXPECT_EQ(pool.stats().acquired, 0U);
+    EXPECT_EQ(pool.stats().high_water, 0U);
+    EXPECT_EQ(pool.exhaustion_stats().times, 0U);
+    EXPECT_EQ(pool.exhaustion_stats().from_resource, 0U);
+}
+
+struct Observed : BlockPool {
+    using BlockPool::BlockPool;
+    static inline int looks = 0;
+    [[nodiscard]] PoolStats stats() const {
+        ++looks;
+        return BlockPool::stats();
+    }
+};
+
+TEST(Exhaustion, AnExhaustedPoolIsNotAddedUpForEachMessage) {
+    std::pmr::unsynchronized_pool_resource resource;
+    MessagePool<int, Unchecked, Observed> pool(
+        3, when_exhausted({.policy = WhenExhausted::use_resource, .resource = &resource}));
+    std::vector<Pooled<int>> messages(8);
+    for (int round = 0; round < 2; ++round) {
+        for (auto& message : messages) message = pool.try_make(1);
+    }
+    EXPECT_EQ(Observed::looks, 0);
+    EXPECT_EQ(pool.exhaustion_stats().from_resource, 10U);
+    messages.clear();
+    EXPECT_EQ(pool.exhaustion_stats().high_water, 6U);
+    EXPECT_EQ(pool.stats().high_water, 9U);
+}
+
 TEST(ExhaustionDeathTest, AForeignPointerIsCaughtEvenWhereAResourceLends) {
     std::pmr::monotonic_buffer_resource resource;
-    MessagePool<int> pool(
-        1, when_exhausted({.policy = WhenExhausted::use_resource, .handler = {}, .resource = &resource}));
+    MessagePool<int> pool(1, when_exhausted({.policy = WhenExhausted::use_resource, .resource = &resource}));
     int local = 0;
     EXPECT_DEATH(pool.release(&local), "pool 'orders': release of a block that is not its own");
 }
 
-TEST(Exhaustion, APolicyWithoutWhatItNeedsIsRefused) {
-    EXPECT_THROW(MessagePool<int>(1, when_exhausted({.policy = WhenExhausted::call_handler, .handler = {}})),
-                 std::invalid_argument);
-    EXPECT_THROW(MessagePool<int>(1, when_exhausted({.policy = WhenExhausted::use_resource, .handler = {}})),
-                 std::invalid_argument);
+TEST(Exhaustion, AnIncompletePolicyIsRefused) {
+    EXPECT_THROW(MessagePool<int>(1, when_exhausted({.policy = WhenExhausted::call_handler})), std::invalid_argument);
+    EXPECT_THROW(MessagePool<int>(1, when_exhausted({.policy = WhenExhausted::use_resource})), std::invalid_argument);
 }
 
 TEST(MessagePool, AfterShutdownNothingIsMadeAndTheRestMayComeBack) {
@@ -289,6 +478,44 @@ TEST(CheckedMessagePoolDeathTest, APlaceGivenByTheCallerIsInTheMessage) {
     int* const message = pool.acquire_at(Checked::Place::current(), 1);
     pool.release(message);
     EXPECT_DEATH(pool.release(message), "pool 'orders': was released twice: .*message_pool_test.cpp");
+}
+
+std::string here(unsigned line) { return "was released twice: .*message_pool_test.cpp:" + std::to_string(line); }
+
+TEST(CheckedMessagePoolDeathTest, ThePlaceOfAcquisitionIsTheCallersLine) {
+    MessagePool<int, Checked> pool(10);
+    const auto twice = [&](int* message) {
+        pool.release(message);
+        pool.release(message);
+    };
+    EXPECT_DEATH(twice(pool.acquire()), here(__LINE__));
+    EXPECT_DEATH(twice(pool.acquire(1)), here(__LINE__));
+    EXPECT_DEATH(twice(pool.try_make(1).release()), here(__LINE__));
+    std::array<int*, 3> batch{};
+    ASSERT_TRUE(pool.acquire_batch(std::span(batch), 7));
+    const auto batch_line = __LINE__ - 1;
+    EXPECT_DEATH(twice(batch[1]), here(batch_line));
+    pool.release_batch(batch);
+}
+
+TEST(CheckedMessagePool, ForwardsAnyArgumentsUnchanged) {
+    struct Wide {
+        std::unique_ptr<int> own;
+        int& reference;
+        const std::string& text;
+        int more[6];
+    };
+    MessagePool<Wide, Checked> pool(10);
+    int number = 1;
+    const std::string text = "text";
+    const auto made = pool.try_make(std::make_unique<int>(5), number, text);
+    EXPECT_EQ(*made->own, 5);
+    EXPECT_EQ(&made->reference, &number);
+    EXPECT_EQ(&made->text, &text);
+    MessagePool<std::tuple<int, int, int, int, int, int, int, int, int, std::unique_ptr<int>>, Checked> many(10);
+    EXPECT_EQ(*std::get<9>(*many.try_make(1, 2, 3, 4, 5, 6, 7, 8, 9, std::make_unique<int>(10))), 10);
+    MessagePool<std::tuple<int, int, int, int, int, int, int, std::unique_ptr<int>>, Checked> eight(10);
+    EXPECT_EQ(*std::get<7>(*eight.try_make(1, 2, 3, 4, 5, 6, 7, std::make_unique<int>(8))), 8);
 }
 
 TEST(MessagePool, MakingAndReleasingAllocateNothingAndCallNoKernel) {

@@ -1,4 +1,4 @@
-// Built as several shared libraries, each of which has millpond_memory inside.
+// Built as several shared libraries, each of which contains millpond_memory.
 #include "tests/memory/order_library.hpp"
 
 #include <millpond/memory/global_pool.hpp>

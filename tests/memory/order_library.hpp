@@ -12,18 +12,18 @@ struct Order {
     int id;
 };
 
-/// What millpond_order_library() of a library built from order_library.cpp returns.
+/// Functions of a library built from order_library.cpp, as returned by millpond_order_library().
 struct OrderLibrary {
     MessagePool<Order>* (*pool)();
     Order* (*make)(int id);
     void (*release)(Order* order);
-    /// Of a pool that this library has for itself.
+    /// Acquires from the library's own pool.
     void* (*acquire_own)();
     void (*release_own)(void* block);
 };
 
-/// Loads with RTLD_LOCAL, as a plugin is: its symbols are not offered to what is loaded later. It stays loaded. Clang
-/// has no unique symbols, so its libraries share a pool only if their symbols are offered.
+/// Loads with RTLD_LOCAL, like a plugin: libraries that are loaded later do not see its symbols. It stays loaded. Clang
+/// has no unique symbols, so its libraries share a pool only if their symbols are visible.
 inline const OrderLibrary& load_order_library(const char* file) {
 #if defined(__clang__)
     constexpr int kScope = RTLD_GLOBAL;

@@ -1,5 +1,5 @@
-// plugin_host_program HOW FIRST SECOND: loads two libraries and uses the global pool of Order as they do. Exit code 0:
-// the libraries' pool is the program's (HOW is "shared"), or one of their own (HOW is "apart"), and each is sound.
+// plugin_host_program HOW FIRST SECOND: loads two libraries and uses the global pool of Order through them. Exit code
+// 0: the libraries use the program's pool (HOW is "shared") or their own (HOW is "apart"), and the pools are intact.
 #include <string_view>
 
 #include <millpond/memory/global_pool.hpp>
@@ -18,7 +18,7 @@ int main(int, char** words) {
     ours.release(ours.acquire(2));
     if (shared) ours.release(first.make(3));
     if (shared) first.release(ours.acquire(4));
-    // One that knows its pool goes home from anywhere.
+    // A message that knows its pool can be released anywhere.
     first.pool()->adopt(first.make(5)).reset();
     for (const auto* pool : {&ours, first.pool()}) {
         if (pool->stats().in_use != 0 || pool->stats().uncached != 0 || !pool->audit().empty()) return 1;

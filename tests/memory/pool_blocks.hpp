@@ -6,8 +6,8 @@
 
 namespace millpond::memory {
 
-/// Acquires until the pool refuses.
-inline std::vector<void*> take_all(BlockPool& pool) {
+/// Acquires blocks until the pool refuses.
+inline std::vector<void*> acquire_all(BlockPool& pool) {
     std::vector<void*> blocks;
     while (void* const block = pool.try_acquire()) blocks.push_back(block);
     return blocks;

@@ -1,4 +1,4 @@
-// Random use of several pools by random threads, beside a plain model: which blocks are in use, and what is in them.
+// Random use of several pools by random threads, compared with a plain model: the blocks in use and their contents.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace {
 using Pool = BasicBlockPool<Preempting>;
 using Random = std::minstd_rand;
 
-/// What must not happen, counted by the threads that see it.
+/// Faults, counted by the threads that detect them.
 struct Faults {
     std::atomic<int> doubly_owned{0};
     std::atomic<int> misplaced{0};
@@ -36,8 +36,8 @@ struct Faults {
     std::atomic<int> beyond_capacity{0};
 };
 
-/// A pool of random shape, and its model. In a modest one all users together never want more than the capacity, and
-/// no request may be refused; in the others each takes what it gets.
+/// A pool of random shape, and its model. In a modest one the users together never need more than the capacity, and no
+/// request may be refused; in others a request may be.
 class ModelledPool {
 public:
     ModelledPool(Random& random, Faults& faults)
@@ -48,7 +48,8 @@ public:
 
     [[nodiscard]] Pool& pool() noexcept { return pool_; }
 
-    /// Acquires and releases through `blocks`, the pool itself or a cache of it. Any thread, together with others.
+    /// Acquires and releases through `blocks`, the pool itself or a cache of it. On any thread, concurrently with
+    /// others.
     void use(auto& blocks, Random& random) {
         for (auto left = 1 + random() % 40; left > 0; --left) {
             const auto count = random() % 4 == 0 ? random() % 30 : 1;
@@ -60,7 +61,7 @@ public:
         }
     }
 
-    /// Only while it is idle.
+    /// Requires an idle pool.
     void expect_as_modelled() const {
         EXPECT_EQ(pool_.audit(), "");
         EXPECT_EQ(pool_.stats().in_use, live_.size());
@@ -69,7 +70,7 @@ public:
         EXPECT_EQ(in_use, addresses_);
     }
 
-    /// Takes all that there is, then gives it back. Only while it is idle, and the last that is done with it.
+    /// Acquires all blocks, then releases them. The pool must be idle and is not used afterwards.
     void expect_capacity_both_ways(Random& random) {
         while (acquire(pool_, 1, random())) {
         }
@@ -95,7 +96,7 @@ private:
         constexpr std::array kMagazines{kAutomaticMagazine, 0U, 1U, 3U, 16U};
         constexpr std::array kPolicies{Capacity::automatic, Capacity::elastic, Capacity::strict};
         const auto magazine_blocks = kMagazines[random() % kMagazines.size()];
-        // With magazines of a size of our own, automatic is refused for small pools.
+        // With an explicit magazine size, automatic is refused for small pools.
         const std::size_t first = magazine_blocks == kAutomaticMagazine ? 0 : 1;
         return {.name = "modelled",
                 .alignment = std::size_t{1} << random() % 13,
@@ -137,7 +138,7 @@ private:
         return true;
     }
 
-    /// Of what any thread acquired, at most `count` blocks.
+    /// Releases at most `count` blocks that any thread acquired.
     void release(auto& blocks, std::size_t count, Random& random) {
         std::vector<Held> gone;
         {
@@ -169,14 +170,14 @@ private:
     bool modest_;
     Pool pool_;
     std::size_t most_;                      // Blocks in use at a time.
-    std::atomic<std::size_t> reserved_{0};  // Of a modest pool: in use, or just being acquired or released.
-    std::atomic<std::size_t> out_{0};       // In use, seen from outside.
-    std::mutex mutex_;                      // For the two below.
+    std::atomic<std::size_t> reserved_{0};  // in a modest pool: in use, being acquired or being released
+    std::atomic<std::size_t> out_{0};       // In use, as users see it.
+    std::mutex mutex_;                      // Protects the two below.
     std::vector<Held> live_;
     std::set<const void*> addresses_;
 };
 
-/// A place where one pool after the other lives. Users share it; the thread that ends a pool has it alone.
+/// A place for one pool after the other. Users share it; the thread that ends a pool has exclusive access.
 class Place {
 public:
     Place(Random& random, Faults& faults) : faults_(faults) { renew(random); }
@@ -194,7 +195,7 @@ public:
             Pool::Cache cache(pool_->pool());
             pool_->use(cache, random);
         } catch (const std::length_error&) {
-            // Other threads have all of the pool's caches.
+            // Other threads have all caches of the pool.
         }
     }
 
@@ -212,7 +213,7 @@ private:
     std::unique_ptr<ModelledPool> pool_;
 };
 
-/// Threads come and go while the pools stay, and pools while the threads do.
+/// Threads begin and end while pools exist, and pools while threads do.
 void run(unsigned seed, int visits) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

@@ -45,7 +45,7 @@ TEST(PoolResource, ServesEachSizeFromTheSmallestClassThatHoldsIt) {
     EXPECT_EQ(resource.stats().upstream_allocations, 0U);
 }
 
-TEST(PoolResource, WhatNoClassServesGoesUpstreamAndIsCounted) {
+TEST(PoolResource, OtherSizesGoUpstreamAndAreCounted) {
     PoolResource resource({.name = "r", .classes = {{64, 2}}});
     void* const large = resource.allocate(1000, 8);
     void* const wide = resource.allocate(64, 128);

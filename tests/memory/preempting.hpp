@@ -9,9 +9,8 @@
 
 namespace millpond::memory {
 
-/// A pool that waits a while at one in eight of its racy points, so that another thread comes between. Mostly it spins
-/// for up to a microsecond; at most 200 times a thread it gives the processor away, because on a busy machine it may be
-/// long until it comes back.
+/// A pool that waits at one in eight of its racy points, so that another thread can run. Mostly it spins for up to a
+/// microsecond; at most 200 times per thread it yields the processor, because on a busy machine that may take long.
 struct Preempting : Unchecked {
     static void racy_point() noexcept {
         static thread_local std::uint64_t state = reinterpret_cast<std::uintptr_t>(&state) | 1;

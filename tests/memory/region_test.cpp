@@ -27,7 +27,7 @@ constexpr std::size_t kMiB = 1024 * kKiB;
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// A shared memory name of this process, gone before and after the test.
+/// A shared memory name of this process, removed before and after the test.
 class Name {
 public:
     explicit Name(const char* what) : text_("millpond.test." + std::string(what) + "." + std::to_string(getpid())) {
@@ -52,7 +52,7 @@ RegionError region_error_of(Work&& work) {
     return RegionError(0, std::generic_category(), "nothing was thrown");
 }
 
-/// Runs `work` in a forked child and gives what it returned.
+/// Runs `work` in a forked child. Returns its result.
 template <class Work>
 int in_child(Work&& work) {
     const auto child = fork();
@@ -100,7 +100,7 @@ TEST(RegionDeathTest, ThePagesAroundAnAnonymousRegionCatchAnOverrun) {
     EXPECT_DEATH(*(bytes - 1) = std::byte{1}, "");
 }
 
-TEST(Region, MovingHandsTheMemoryOverAndLeavesNothingBehind) {
+TEST(Region, MovingPassesTheMemoryOnAndLeavesAnEmptyRegion) {
     auto first = Region::anonymous(kMiB);
     auto* const data = first.data();
     Region second(std::move(first));
@@ -157,7 +157,7 @@ TEST(Region, SharedMemoryThatCannotBeLockedLeavesNothingBehind) {
         setrlimit(RLIMIT_MEMLOCK, &limit);
         region_error_of([&] { static_cast<void>(Region::shared(name, kMiB, {.lock = true})); });
         if (made()) return 1;
-        // What was there before stays.
+        // Earlier contents stay.
         const auto earlier = Region::shared(name, kMiB, {});
         region_error_of([&] { static_cast<void>(Region::shared(name, kMiB, {.lock = true})); });
         const bool stays = made();
@@ -188,7 +188,7 @@ TEST(Region, RequiredHugePagesThatAreThereAreWhatTheKernelReports) {
     EXPECT_EQ(region.report().shortfall, "");
 }
 
-TEST(Region, PreferredHugePagesAreObtainedOrTheReportSaysWhatIsMissing) {
+TEST(Region, PreferredHugePagesAreObtainedOrTheReportHasTheReason) {
     auto region = Region::anonymous(4 * kMiB, {.huge_pages = HugePages::prefer, .prefault = true});
     const auto report = region.report();
     EXPECT_EQ(report.resident_bytes, region.size());
@@ -200,7 +200,7 @@ TEST(Region, PreferredHugePagesAreObtainedOrTheReportSaysWhatIsMissing) {
     std::memset(region.data(), 1, region.size());
 }
 
-TEST(Region, TransparentHugePagesAreObtainedOrTheReportSaysWhatIsMissingAndReservedOnesStayFree) {
+TEST(Region, TransparentHugePagesAreObtainedOrTheReportHasTheReasonAndReservedOnesStayFree) {
     const auto free = free_huge_pages();
     auto region = Region::anonymous(4 * kMiB, {.huge_pages = HugePages::transparent, .prefault = true});
     const auto report = region.report();
@@ -223,7 +223,7 @@ TEST(Region, PreferFallsBackWhenNoReservedPagesAreLeft) {
     region.data()[region.size() - 1] = std::byte{1};
 }
 
-TEST(Region, RequiredHugePagesInSharedMemoryComeFromHugetlbfsOrSayWhatIsMissing) {
+TEST(Region, RequiredHugePagesInSharedMemoryComeFromHugetlbfsOrFailWithTheReason) {
     const Name name("huge");
     try {
         const auto region = Region::shared(name.text(), 2 * kMiB, {.huge_pages = HugePages::require});
@@ -274,7 +274,7 @@ TEST(Region, PagesBoundToANodeAreReportedThere) {
     }
 }
 
-TEST(Region, WhatOneProcessWritesToSharedMemoryAnotherReadsByName) {
+TEST(Region, OneProcessWritesToSharedMemoryAndAnotherReadsItByName) {
     const Name name("two");
     auto writer = Region::shared(name.text(), 64 * kKiB);
     EXPECT_TRUE(writer.created());
@@ -317,13 +317,13 @@ TEST(Region, AnObjectOfAnotherSizeIsRefusedAndKeepsItsBytes) {
     EXPECT_EQ(first.data()[0], std::byte{7});
 }
 
-TEST(Region, OpeningANameThatIsNotThereIsNoSuchFile) {
+TEST(Region, OpeningAMissingNameIsNoSuchFile) {
     const auto error = region_error_of([] { static_cast<void>(Region::open_shared("millpond.test.absent")); });
     EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
     EXPECT_THAT(error.what(), HasSubstr("shared memory millpond.test.absent"));
 }
 
-TEST(Region, OpeningAnObjectWhoseCreatorHasNotSizedItSaysTryAgain) {
+TEST(Region, OpeningAnObjectWhoseCreatorHasNotSizedItIsTryAgain) {
     const Name name("empty");
     const auto path = "/dev/shm/" + name.text();
     std::ofstream(path).close();
@@ -366,7 +366,7 @@ TEST(Region, AFileIsAllocatedBeforeItIsMappedSoThatAFullDiskIsNoSignal) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(Region, TheModeIsExactlyTheOneAskedForWhateverTheUmask) {
+TEST(Region, TheModeIsExactlyTheRequestedOneWhateverTheUmask) {
     const Name name("mode");
     const auto before = umask(0077);
     const auto region = Region::shared(name.text(), page_bytes(), {.mode = 0644});
@@ -392,14 +392,14 @@ TEST(Region, OnlyOneHoldsTheOwnerLockAndReadersSeeThatItIsHeld) {
     EXPECT_TRUE(second.try_lock_exclusive());
 }
 
-TEST(Region, AReaderCannotTakeTheOwnerLock) {
+TEST(Region, AReaderCannotAcquireTheOwnerLock) {
     const Name name("readerlock");
     const auto writer = Region::shared(name.text(), page_bytes());
     auto reader = Region::open_shared(name.text());
     EXPECT_FALSE(reader.try_lock_exclusive());
 }
 
-TEST(Region, TheKernelTakesTheOwnerLockBackWhenItsHolderIsKilled) {
+TEST(Region, TheKernelReleasesTheOwnerLockWhenItsHolderIsKilled) {
     const Name name("killed");
     auto mine = Region::shared(name.text(), page_bytes());
     int ready[2];

@@ -1,13 +1,13 @@
-# Builds examples/pool as a project of its own, runs it, and checks that the README shows both of its files as they are.
+# Builds examples/pool as a project of its own, runs it, and checks that docs/start/pool.md shows both of its files as they are.
 include("${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake")
 
 set(example "${MILLPOND_SOURCE}/examples/pool")
-file(READ "${MILLPOND_SOURCE}/README.md" readme)
+file(READ "${MILLPOND_SOURCE}/docs/start/pool.md" page)
 foreach(name CMakeLists.txt main.cpp)
     file(READ "${example}/${name}" text)
-    string(FIND "${readme}" "${text}" at)
+    string(FIND "${page}" "${text}" at)
     if(at EQUAL -1)
-        message(FATAL_ERROR "README.md does not show examples/pool/${name} as it is")
+        message(FATAL_ERROR "docs/start/pool.md does not show examples/pool/${name} as it is")
     endif()
 endforeach()
 file(REMOVE_RECURSE "${WORK}")

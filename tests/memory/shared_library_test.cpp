@@ -1,3 +1,5 @@
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -10,9 +12,14 @@
 namespace millpond::memory {
 namespace {
 
-const test::OrderLibrary& first() { return test::load_order_library(MILLPOND_FIRST_ORDER_LIBRARY); }
-const test::OrderLibrary& second() { return test::load_order_library(MILLPOND_SECOND_ORDER_LIBRARY); }
-const test::OrderLibrary& hiding() { return test::load_order_library(MILLPOND_HIDING_ORDER_LIBRARY); }
+const test::OrderLibrary& library(const std::string& name) {
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return test::load_order_library((folder / ("lib" + name + "_order_library.so")).c_str());
+}
+
+const test::OrderLibrary& first() { return library("first"); }
+const test::OrderLibrary& second() { return library("second"); }
+const test::OrderLibrary& hiding() { return library("hiding"); }
 
 TEST(SharedLibraries, TheGlobalPoolIsOneInTwoOfThem) {
     ASSERT_NE(&first(), &second()) << "these are two libraries";
@@ -34,7 +41,7 @@ TEST(SharedLibraries, AMessageMadeInOneIsReleasedInTheOther) {
     EXPECT_EQ(pool.audit(), "");
 }
 
-TEST(SharedLibraries, OneThatHidesItsSymbolsHasAGlobalPoolOfItsOwn) {
+TEST(SharedLibraries, ALibraryThatHidesItsSymbolsHasItsOwnGlobalPool) {
     EXPECT_NE(hiding().pool(), first().pool());
     hiding().release(hiding().make(1));
     EXPECT_EQ(hiding().pool()->stats().uncached, 0U);

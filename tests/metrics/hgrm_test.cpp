@@ -18,8 +18,8 @@ std::unique_ptr<HistogramSnapshot> of_values(std::initializer_list<std::int64_t>
     return snapshot;
 }
 
-// Line for line what the rules of HdrHistogram's PercentileIterator give, computed manually: from 0 on, each halving
-// of the distance to 100 % takes five lines.
+// The lines that HdrHistogram's PercentileIterator gives, computed manually: from 0 on, each halving of the distance to
+// 100 % has five lines.
 TEST(Hgrm, FourValuesGiveTheLinesOfHdrHistogram) {
     EXPECT_EQ(hgrm_text(*of_values({1, 2, 3, 4})),
               "       Value     Percentile TotalCount 1/(1-Percentile)\n"
@@ -42,7 +42,7 @@ TEST(Hgrm, FourValuesGiveTheLinesOfHdrHistogram) {
               "#[Buckets =           36, SubBuckets     =          128]\n");
 }
 
-TEST(Hgrm, ValuesAreShownInTheUnitAskedFor) {
+TEST(Hgrm, ValuesAreShownInTheRequestedUnit) {
     const auto text = hgrm_text(*of_values({2'000, 2'000}), 1'000.0);
     EXPECT_THAT(text, testing::HasSubstr("\n       2.000 1.000000000000          2\n"));
     EXPECT_THAT(text, testing::HasSubstr("#[Max     =        2.000, Total count    =            2]"));

@@ -17,7 +17,8 @@
 namespace millpond::metrics {
 namespace {
 
-/// The definition that `percentile` approximates: the smallest value that `percent` of the sorted values do not exceed.
+/// The definition that `percentile` approximates: the smallest value that at least `percent` of the values do not
+/// exceed.
 std::uint64_t exact_percentile(const std::vector<std::uint64_t>& sorted, double percent) {
     const auto wanted = static_cast<std::size_t>(std::ceil(percent / 100.0 * static_cast<double>(sorted.size())));
     return sorted[std::max<std::size_t>(wanted, 1) - 1];

@@ -19,7 +19,7 @@ using testing::Not;
 
 TEST(Registry, AnEmptyOneWritesAnEmptyPage) { EXPECT_EQ(Registry().prometheus_text(), ""); }
 
-TEST(Registry, CountersAndGaugesStandUnderOneHeadAFamily) {
+TEST(Registry, CountersAndGaugesHaveOneHeaderPerFamily) {
     Registry registry;
     core::Tally a;
     core::Tally b;
@@ -45,7 +45,7 @@ TEST(Registry, CountersAndGaugesStandUnderOneHeadAFamily) {
               "millpond_load 0.25\n");
 }
 
-TEST(Registry, ASummaryTellsQuantilesSumAndCountInSeconds) {
+TEST(Registry, ASummaryHasQuantilesSumAndCountInSeconds) {
     Registry registry;
     LatencyHistogram histogram;
     const auto listed = registry.add_latency({"wire_seconds", "Wire to ring.", {{"feed", "x"}}}, histogram);
@@ -104,7 +104,7 @@ TEST(Registry, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
     EXPECT_THAT(page, HasSubstr("\nd 1000000000000000\n"));
 }
 
-TEST(Registry, NamesAndLabelsThatPrometheusDoesNotTakeAreRefused) {
+TEST(Registry, NamesAndLabelsThatAreInvalidInPrometheusAreRefused) {
     Registry registry;
     core::Tally tally;
     const auto refused = [&](MetricName name) {

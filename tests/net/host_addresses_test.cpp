@@ -22,7 +22,8 @@ TEST(HostAddresses, ANameThatNoResolverCanKnowHasAnError) {
 
 TEST(InterfaceOf, TheLoopbackAddressIsOnTheLoopbackInterface) {
     EXPECT_EQ(interface_of(SocketAddress::parse("127.0.0.1:1")), "lo");
-    EXPECT_EQ(interface_of(SocketAddress::parse("192.0.2.1:1")), "");  // RFC 5737: an example that no machine has
+    EXPECT_EQ(interface_of(SocketAddress::parse("192.0.2.1:1")),
+              "");  // RFC 5737: an example address, which no machine has
 }
 
 }  // namespace

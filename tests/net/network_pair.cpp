@@ -25,7 +25,7 @@ namespace millpond::net::test {
 namespace {
 
 core::Descriptor current_namespace() {
-    // Inherited by the command ip, which gets it by path.
+    // The command ip inherits it, and gets it by path.
     return core::Descriptor{open("/proc/thread-self/ns/net", O_RDONLY)};  // NOLINT(android-cloexec-open)
 }
 
@@ -33,7 +33,7 @@ void enter(const core::Descriptor& space) {
     if (setns(space.get(), CLONE_NEWNET) != 0) throw std::system_error(errno, std::generic_category(), "setns");
 }
 
-/// Runs `ip` with these words in the thread's namespace; false when it failed.
+/// Runs `ip` with these words in the thread's namespace. Returns false if it failed.
 bool ip(const std::string& words) {
     std::istringstream in{"ip " + words};
     std::vector<std::string> arguments;
@@ -77,25 +77,33 @@ std::unique_ptr<NetworkPair> NetworkPair::make(std::string& why) {
         return nullptr;
     }
     pair->far_ = current_namespace();
-    const auto queues = " numrxqueues " + std::to_string(kQueues) + " numtxqueues " + std::to_string(kQueues) + ' ';
-    const bool far_ready = ip("link set lo up") && [&] {
-        pair->enter_near();
-        return ip("link set lo up") && ip("link add near0" + queues + "type veth peer name far0" + queues +
-                                          "netns /proc/self/fd/" + std::to_string(pair->far_.get()));
-    }();
-    const bool addressed = far_ready && ip("address add 10.99.0.1/24 dev near0") &&
-                           ip("address add fd99::1/64 dev near0 nodad") && ip("link set near0 up") && [&] {
-                               pair->enter_far();
-                               return ip("address add 10.99.0.2/24 dev far0") &&
-                                      ip("address add 10.99.0.3/24 dev far0") &&
-                                      ip("address add fd99::2/64 dev far0 nodad") && ip("link set far0 up");
-                           }();
-    if (!addressed) {
+    const bool far_ready = ip("link set lo up");
+    pair->enter_near();
+    if (!far_ready || !ip("link set lo up") || !pair->make_link()) {
         why = "the command ip could not make a pair of virtual interfaces";
         return nullptr;
     }
-    pair->enter_near();
     return pair;
+}
+
+bool NetworkPair::delete_link() const {
+    enter_near();
+    return ip("link delete near0");
+}
+
+bool NetworkPair::make_link() const {
+    enter_near();
+    const auto queues = " numrxqueues " + std::to_string(kQueues) + " numtxqueues " + std::to_string(kQueues) + ' ';
+    if (!ip("link add near0" + queues + "type veth peer name far0" + queues + "netns /proc/self/fd/" +
+            std::to_string(far_.get())) ||
+        !ip("address add 10.99.0.1/24 dev near0") || !ip("address add fd99::1/64 dev near0 nodad") ||
+        !ip("link set near0 up"))
+        return false;
+    enter_far();
+    const bool far_ready = ip("address add 10.99.0.2/24 dev far0") && ip("address add 10.99.0.3/24 dev far0") &&
+                           ip("address add fd99::2/64 dev far0 nodad") && ip("link set far0 up");
+    enter_near();
+    return far_ready;
 }
 
 NetworkPair::~NetworkPair() {

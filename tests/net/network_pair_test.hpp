@@ -12,7 +12,7 @@
 
 namespace millpond::net::test {
 
-/// Between two network namespaces; skipped where the machine does not allow them. The test runs in the near one.
+/// Tests between two network namespaces, which run in the near one; skipped if the machine does not allow namespaces.
 class NetworkPairTest : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -21,13 +21,13 @@ protected:
         if (pair_ == nullptr) GTEST_SKIP() << why;
     }
 
-    /// Made in the near namespace.
-    std::unique_ptr<UdpReceiver> receiver(const UdpReceiver::Options& options) const {
+    /// Created in the near namespace.
+    std::unique_ptr<UdpReceiver> receiver(const ReceiveOptions& options) const {
         pair_->enter_near();
         return std::make_unique<UdpReceiver>(options);
     }
 
-    /// Made in the far namespace.
+    /// Created in the far namespace.
     std::unique_ptr<UdpSender> sender(const UdpSender::Options& options) const {
         pair_->enter_far();
         auto sender = std::make_unique<UdpSender>(options);

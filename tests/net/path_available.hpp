@@ -6,9 +6,9 @@
 
 namespace millpond::net::test {
 
-/// Why this machine has no receiver as the options require it: its kernel, a container's filter, or the build lacks the
-/// path. Empty where it has; other errors are the test's to find.
-inline std::string lacks_path(const UdpReceiver::Options& options) {
+/// The reason why the machine has no receiver with these options: its kernel, a container's filter, or the build lacks
+/// the path. Empty if it has one; other errors are failures of the test.
+inline std::string lacks_path(const ReceiveOptions& options) {
     try {
         const UdpReceiver probe{options};
     } catch (const SocketError& error) {

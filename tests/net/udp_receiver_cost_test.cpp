@@ -11,7 +11,6 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "tests/net/datagrams.hpp"
-#include "tests/net/path_available.hpp"
 #include "tests/support/allocation_counter.hpp"
 #include "tests/support/page_fault_counter.hpp"
 #include "tests/support/syscall_guard.hpp"
@@ -19,7 +18,7 @@
 namespace millpond::net {
 namespace {
 
-/// Sends a burst to the receiver and takes it from it; whether all came.
+/// Sends a burst to the receiver and polls it. Returns whether all datagrams arrived.
 bool exchange(UdpSender& sender, UdpReceiver& receiver, std::span<const std::span<const std::byte>> burst) {
     if (sender.send(burst) != burst.size()) return false;
     std::size_t came = 0;
@@ -34,43 +33,28 @@ bool exchange(UdpSender& sender, UdpReceiver& receiver, std::span<const std::spa
 struct Traffic {
     std::string payload = std::string(256, 'x');
     std::vector<std::span<const std::byte>> burst =
-        std::vector<std::span<const std::byte>>(100, test::bytes_of(payload));
+        std::vector<std::span<const std::byte>>(100, millpond::test::bytes_of(payload));
 };
 
-struct Way {
-    ReceivePath path;
-    Want trains;
-};
-
-UdpReceiver::Options receiving(const Way& way) {
-    return {.local = SocketAddress::parse("127.0.0.1:0"),
-            .receive_buffer = 1U << 20,
-            .gro = way.trains,
-            .path = way.path,
-            .path_want = Want::require};
+ReceiveOptions receiving(Want trains) {
+    return {.local = SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 1U << 20, .gro = trains};
 }
 
-class UdpReceiverCost : public ::testing::TestWithParam<Way> {
-protected:
-    void SetUp() override {
-        const auto why = test::lacks_path(receiving(GetParam()));
-        if (!why.empty()) GTEST_SKIP() << why;
-    }
-};
+class UdpReceiverCost : public ::testing::TestWithParam<Want> {};
 
 TEST_P(UdpReceiverCost, AfterWarmUpPollAndSendAllocateNothingAndFaultNoPage) {
     UdpReceiver receiver{receiving(GetParam())};
-    UdpSender sender{{.to = receiver.report().local, .gso = GetParam().trains}};
+    UdpSender sender{{.to = receiver.report().local, .gso = GetParam()}};
     const Traffic traffic;
     ASSERT_TRUE(exchange(sender, receiver, traffic.burst));
     const millpond::test::AllocationCounter allocations;
     const millpond::test::PageFaultCounter faults;
     bool all_came = true;
     for (int i = 0; i < 200; ++i) all_came &= exchange(sender, receiver, traffic.burst);
-    // Read before anything else runs: the checks themselves may touch pages for the first time.
+    // Read before the checks run, which may touch pages for the first time.
     const auto fault_count = faults.faults();
     const auto allocation_count = allocations.allocations();
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Their shadow memory faults.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // The shadow memory of sanitizers faults.
     EXPECT_EQ(fault_count, 0U);
     EXPECT_EQ(allocation_count, 0U);
 #else
@@ -83,14 +67,11 @@ TEST_P(UdpReceiverCost, AfterWarmUpPollAndSendAllocateNothingAndFaultNoPage) {
 TEST_P(UdpReceiverCost, PollAndSendMakeNoSystemCallButReceivingAndSending) {
     const Traffic traffic;
     const auto outcome = millpond::test::run_guarded([&](millpond::test::SyscallGuard& guard) {
-        // In the process that polls, for io_uring's sake; left open, because the guard forbids to close them.
+        // Not closed, because the guard forbids it.
         auto& receiver = *new UdpReceiver{receiving(GetParam())};
-        auto& sender = *new UdpSender{{.to = receiver.report().local, .gso = GetParam().trains}};
+        auto& sender = *new UdpSender{{.to = receiver.report().local, .gso = GetParam()}};
         if (!exchange(sender, receiver, traffic.burst)) return false;
-        if (GetParam().path == ReceivePath::io_uring)
-            guard.allow_only({SYS_io_uring_enter, SYS_sendmmsg});
-        else
-            guard.allow_only({SYS_recvmsg, SYS_recvmmsg, SYS_sendmmsg});
+        guard.allow_only({SYS_recvmsg, SYS_recvmmsg, SYS_sendmmsg});
         bool all_came = true;
         for (int i = 0; i < 10; ++i) all_came &= exchange(sender, receiver, traffic.burst);
         return all_came;
@@ -99,14 +80,8 @@ TEST_P(UdpReceiverCost, PollAndSendMakeNoSystemCallButReceivingAndSending) {
     EXPECT_EQ(outcome.end, millpond::test::GuardedOutcome::End::done) << outcome;
 }
 
-INSTANTIATE_TEST_SUITE_P(By, UdpReceiverCost,
-                         ::testing::Values(Way{ReceivePath::socket, Want::no}, Way{ReceivePath::socket, Want::require},
-                                           Way{ReceivePath::io_uring, Want::no},
-                                           Way{ReceivePath::io_uring, Want::require}),
-                         [](const auto& each) {
-                             return std::string(name_of(each.param.path)) +
-                                    (each.param.trains == Want::no ? "" : "_in_trains");
-                         });
+INSTANTIATE_TEST_SUITE_P(By, UdpReceiverCost, ::testing::Values(Want::no, Want::require),
+                         [](const auto& trains) { return trains.param == Want::no ? "datagram" : "train"; });
 
 }  // namespace
 }  // namespace millpond::net

@@ -20,39 +20,22 @@
 
 #include "tests/net/datagrams.hpp"
 #include "tests/net/network_pair.hpp"
-#include "tests/net/path_available.hpp"
 
 namespace millpond::net {
 namespace {
 
-using test::bytes_of;
+using millpond::test::bytes_of;
 using test::receive;
 using test::receive_texts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-UdpReceiver::Options on_loopback() { return {.local = SocketAddress::parse("127.0.0.1:0")}; }
+ReceiveOptions on_loopback(const char* address = "127.0.0.1:0") { return {.local = SocketAddress::parse(address)}; }
 
-/// What holds on every path that a loopback interface has.
-class UdpReceiverPaths : public ::testing::TestWithParam<ReceivePath> {
-protected:
-    void SetUp() override {
-        const auto why = test::lacks_path(on_loopback());
-        if (!why.empty()) GTEST_SKIP() << why;
-    }
-
-    [[nodiscard]] static UdpReceiver::Options on_loopback(const char* address = "127.0.0.1:0") {
-        return {.local = SocketAddress::parse(address), .path = GetParam(), .path_want = Want::require};
-    }
-};
-
-INSTANTIATE_TEST_SUITE_P(By, UdpReceiverPaths, ::testing::Values(ReceivePath::socket, ReceivePath::io_uring),
-                         [](const auto& each) { return name_of(each.param); });
-
-TEST_P(UdpReceiverPaths, WithAPeerOnlyItsDatagramsComeAndSendReachesIt) {
+TEST(UdpReceiver, WithAPeerOnlyItsDatagramsComeAndSendReachesIt) {
     UdpReceiver peer{on_loopback()};
-    UdpReceiver receiver{{.peer = peer.report().local, .path = GetParam(), .path_want = Want::require}};
+    UdpReceiver receiver{{.peer = peer.report().local}};
     EXPECT_TRUE(receiver.send(bytes_of("question")));
     EXPECT_THAT(receive_texts(peer, 1), ElementsAre("question"));
     const auto& asker = receiver.report().local;
@@ -61,7 +44,7 @@ TEST_P(UdpReceiverPaths, WithAPeerOnlyItsDatagramsComeAndSendReachesIt) {
     UdpSender other_port{{.to = asker}};
     UdpSender other_address{{.to = asker, .from = SocketAddress::parse("127.0.0.2:0")}};
     for (auto* attacker : {&other_port, &other_address}) {
-        // Nothing takes it: sending on may say so.
+        // No process receives it: a later send may report that.
         static_cast<void>(attacker->send(bytes_of("forged")));
         static_cast<void>(attacker->send(bytes_of("forged again")));
     }
@@ -77,7 +60,7 @@ TEST(UdpReceiver, APeerThatDoesNotListenCostsNothingButACount) {
     EXPECT_TRUE(receiver.send(bytes_of("lost")));
     EXPECT_TRUE(receiver.send(bytes_of("lost too")));  // after the kernel's report of the first
     static_cast<void>(receive_texts(receiver, 1, 50));
-    peer.emplace(UdpReceiver::Options{.local = address});
+    peer.emplace(ReceiveOptions{.local = address});
     EXPECT_TRUE(receiver.send(bytes_of("heard")));
     EXPECT_THAT(receive_texts(*peer, 1), ElementsAre("heard"));
 }
@@ -100,8 +83,8 @@ TEST(UdpReceiver, APeerWithoutARouteIsReachedOnceThereIsOne) {
 
 UdpSender::Options to(const UdpReceiver& receiver) { return {.to = receiver.report().local}; }
 
-/// What a SocketError or std::invalid_argument of the constructor says.
-std::string refusal(const UdpReceiver::Options& options) {
+/// The text of the SocketError or std::invalid_argument that the constructor throws.
+std::string refusal(const ReceiveOptions& options) {
     try {
         const UdpReceiver receiver{options};
         return "accepted";
@@ -110,7 +93,7 @@ std::string refusal(const UdpReceiver::Options& options) {
     }
 }
 
-TEST_P(UdpReceiverPaths, DeliversDatagramsInOrderAsTheyWereSent) {
+TEST(UdpReceiver, DeliversDatagramsInOrderAsTheyWereSent) {
     UdpReceiver receiver{on_loopback()};
     UdpSender sender{to(receiver)};
     EXPECT_THAT(receiver.poll(), IsEmpty());
@@ -124,7 +107,7 @@ TEST_P(UdpReceiverPaths, DeliversDatagramsInOrderAsTheyWereSent) {
     EXPECT_EQ(receiver.counters().errors.read(), 0U);
 }
 
-TEST_P(UdpReceiverPaths, ItsPortIsFreeWhenItIsGone) {
+TEST(UdpReceiver, ItsPortIsFreeAfterItsEnd) {
     auto options = on_loopback();
     for (int i = 0; i < 50; ++i) {
         UdpReceiver receiver{options};
@@ -133,14 +116,14 @@ TEST_P(UdpReceiverPaths, ItsPortIsFreeWhenItIsGone) {
     }
 }
 
-TEST_P(UdpReceiverPaths, ReceivesOverIpv6) {
+TEST(UdpReceiver, ReceivesOverIpv6) {
     UdpReceiver receiver{on_loopback("[::1]:0")};
     UdpSender sender{to(receiver)};
     EXPECT_TRUE(sender.send(bytes_of("six")));
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("six"));
 }
 
-TEST(UdpReceiver, AsksForMoreAtOnceWhileTheAnswersAreFull) {
+TEST(UdpReceiver, PollsForMoreAtOnceWhileReadsAreFull) {
     auto options = on_loopback();
     options.batch = 8;
     UdpReceiver receiver{options};
@@ -151,17 +134,17 @@ TEST(UdpReceiver, AsksForMoreAtOnceWhileTheAnswersAreFull) {
     while (next < 20) {
         const auto datagrams = receiver.poll();
         sizes.push_back(datagrams.size());
-        for (const auto& each : datagrams) EXPECT_EQ(test::text_of(each.bytes), std::to_string(next++));
+        for (const auto& each : datagrams) EXPECT_EQ(millpond::test::text_of(each.bytes), std::to_string(next++));
         ASSERT_FALSE(datagrams.empty());
     }
     EXPECT_THAT(sizes, ElementsAre(1U, 2U, 4U, 8U, 5U));
-    // The last answer was not full: nothing waits, so the next look asks for one again.
+    // The last read was not full, so no datagram waits: the next poll requests only one.
     EXPECT_TRUE(sender.send(bytes_of("a")));
     EXPECT_TRUE(sender.send(bytes_of("b")));
     EXPECT_EQ(receiver.poll().size(), 1U);
 }
 
-/// The kernel begins to stamp a moment after a machine's first socket asked for it; until then a stamp is taken when
+/// The kernel begins to stamp a moment after the machine's first socket requests it; until then a stamp is made when
 /// the datagram is read. Returns once stamps are older than the read.
 void wait_for_stamps_on_arrival(UdpReceiver& receiver, UdpSender& sender) {
     const auto deadline = core::monotonic_nanos() + 10'000'000'000;
@@ -176,7 +159,7 @@ void wait_for_stamps_on_arrival(UdpReceiver& receiver, UdpSender& sender) {
     FAIL() << "no stamp on arrival within 10 s";
 }
 
-TEST_P(UdpReceiverPaths, StampsEveryDatagramWithTheKernelsReceiveTime) {
+TEST(UdpReceiver, StampsEveryDatagramWithTheKernelsReceiveTime) {
     UdpReceiver receiver{on_loopback()};
     UdpSender sender{to(receiver)};
     ASSERT_NO_FATAL_FAILURE(wait_for_stamps_on_arrival(receiver, sender));
@@ -188,14 +171,15 @@ TEST_P(UdpReceiverPaths, StampsEveryDatagramWithTheKernelsReceiveTime) {
     ASSERT_EQ(all.size(), 50U);
     for (const auto& each : all) {
         EXPECT_GE(each.receive_utc_ns, latest);
-        // Loopback delivers inside the send call, so the stamp is older than its end, however late we poll.
+        // Loopback delivers inside the send call, so the stamp is older than the end of that call, however late the
+        // poll is.
         EXPECT_LE(each.receive_utc_ns, sent);
         EXPECT_GE(each.receive_ticks, sent_ticks);
         latest = each.receive_utc_ns;
     }
 }
 
-TEST_P(UdpReceiverPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
+TEST(UdpReceiver, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     auto options = on_loopback();
     options.max_datagram = 100;
     UdpReceiver receiver{options};
@@ -207,11 +191,11 @@ TEST_P(UdpReceiverPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     EXPECT_TRUE(sender.send(bytes_of("good")));
     EXPECT_THAT(receive_texts(receiver, 2), ElementsAre(std::string(100, 'a'), "good"));
     EXPECT_EQ(receiver.counters().truncated.read(), 3U);
-    EXPECT_EQ(receiver.counters().longest_truncated.read(), 9000U);
+    EXPECT_EQ(receiver.counters().max_truncated.read(), 9000U);
     EXPECT_EQ(receiver.counters().datagrams.read(), 2U);
 }
 
-TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
+TEST(UdpReceiver, CountsWhatTheKernelDroppedWithoutAPoll) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};
@@ -219,7 +203,7 @@ TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
     const std::string payload(200, 'x');
     constexpr std::size_t kSent = 500;
     for (std::size_t i = 0; i < kSent; ++i) EXPECT_TRUE(sender.send(bytes_of(payload)));
-    // What was queued before the first loss carries no news of it.
+    // Datagrams queued before the first loss have no information about it.
     const auto queued = receive(receiver, kSent, 0).size();
     EXPECT_GT(queued, 0U);
     EXPECT_LT(queued, kSent);
@@ -229,7 +213,7 @@ TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
     EXPECT_EQ(receiver.counters().kernel_drops.read(), kSent - queued);
 }
 
-TEST_P(UdpReceiverPaths, ARequestForKernelDropsReportsThemAtOnceAndCountsNoneTwice) {
+TEST(UdpReceiver, ARequestForKernelDropsReportsThemAtOnceAndCountsNoneTwice) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};
@@ -246,7 +230,7 @@ TEST_P(UdpReceiverPaths, ARequestForKernelDropsReportsThemAtOnceAndCountsNoneTwi
     EXPECT_EQ(receiver.refresh_kernel_drops(), drops);
 }
 
-TEST_P(UdpReceiverPaths, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
+TEST(UdpReceiver, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
     auto options = on_loopback();
     options.gro = Want::require;
     UdpReceiver receiver{options};
@@ -271,10 +255,10 @@ TEST_P(UdpReceiverPaths, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
     EXPECT_EQ(receiver.counters().truncated.read(), 0U);
 }
 
-TEST_P(UdpReceiverPaths, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
+TEST(UdpReceiver, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
     auto options = on_loopback();
     options.gro = Want::require;
-    options.batch = 1;  // room for 64 datagrams a poll
+    options.batch = 1;  // capacity for 64 datagrams per poll
     UdpReceiver receiver{options};
     auto sending = to(receiver);
     sending.gso = Want::require;
@@ -287,14 +271,14 @@ TEST_P(UdpReceiverPaths, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
     EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
 }
 
-TEST(UdpReceiver, TellsTheBufferThatTheKernelGranted) {
+TEST(UdpReceiver, ReportsTheBufferSizeThatTheKernelGranted) {
     auto options = on_loopback();
     options.receive_buffer = 300'000;
     EXPECT_EQ(UdpReceiver{options}.report().receive_buffer, 300'000U);
     EXPECT_GT(UdpReceiver{on_loopback()}.report().receive_buffer, 0U);
 }
 
-/// Takes CAP_NET_ADMIN from the calling thread for a while, as a user without privileges has it.
+/// Removes CAP_NET_ADMIN from the calling thread during its lifetime, like a user without privileges.
 class WithoutNetAdmin {
 public:
     WithoutNetAdmin() {
@@ -336,7 +320,7 @@ TEST(UdpReceiver, BusyPollingIsReadBackAndItsRefusalReportedAndWhenRequiredAnErr
     options.busy_poll = std::chrono::microseconds(micros);
     const UdpReceiver receiver{options};
     options.busy_poll_want = Want::require;
-    if (allowed) {  // newer kernels ask for no capability
+    if (allowed) {  // newer kernels need no capability
         EXPECT_EQ(receiver.report().busy_poll, options.busy_poll);
         EXPECT_THAT(receiver.report().fallbacks, IsEmpty());
         EXPECT_EQ(refusal(options), "accepted");
@@ -404,7 +388,7 @@ TEST(UdpReceiver, OptionsOutOfRangeAreRefusedWithTheirBounds) {
     EXPECT_THAT(refusal(options), HasSubstr("max_datagram is 65537; it must be 1 to 65536"));
     options = on_loopback();
     options.receive_buffer = std::size_t{1} << 31;
-    EXPECT_THAT(refusal(options), HasSubstr("receive_buffer is 2147483648, the most is 1073741824"));
+    EXPECT_THAT(refusal(options), HasSubstr("receive_buffer is 2147483648, the maximum is 1073741824"));
     options = on_loopback();
     options.busy_poll = std::chrono::seconds(2);
     EXPECT_THAT(refusal(options), HasSubstr("busy_poll is 2000000 us, it must be 0 to 1000000"));

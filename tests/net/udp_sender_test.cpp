@@ -13,7 +13,7 @@
 namespace millpond::net {
 namespace {
 
-using test::bytes_of;
+using millpond::test::bytes_of;
 using test::receive_texts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -41,7 +41,7 @@ TEST(UdpSender, SendsMoreThanABatchInOrderAndCountsIt) {
     EXPECT_NE(sender.report().local.port(), 0);
 }
 
-TEST(UdpSender, GoesOnWithoutAListenerAndSaysSo) {
+TEST(UdpSender, ContinuesWithoutAListenerAndReportsIt) {
     UdpSender sender{{.to = SocketAddress::parse("127.0.0.1:9")}};
     std::uint64_t sent = 0;
     for (int i = 0; i < 20; ++i) sent += sender.send(bytes_of("hello?")) ? 1U : 0U;
@@ -57,7 +57,7 @@ TEST(UdpSender, TrainsCarryDatagramsOfEveryLengthUnchanged) {
     UdpSender sender{{.to = receiver.report().local, .batch = 16, .gso = Want::require}};
     EXPECT_TRUE(sender.report().gso);
     std::vector<std::string> texts;
-    // Trains that end by a shorter one, by a longer one, by an empty one, by their length and by their count.
+    // Trains that end by a shorter datagram, by a longer one, by an empty one, by their length and by their count.
     for (const std::size_t size : {5U, 5U, 5U, 3U, 5U, 9U, 9U, 0U, 0U, 9U, 30'000U, 30'000U, 30'000U, 60'000U})
         texts.emplace_back(size, static_cast<char>('a' + texts.size()));
     for (int i = 0; i < 100; ++i) texts.push_back("count" + std::to_string(100 + i));
@@ -83,7 +83,7 @@ TEST(UdpSender, OptionsOutOfRangeAreRefusedWithTheirBounds) {
     EXPECT_THAT(refusal({.to = SocketAddress::parse("127.0.0.1:0")}), HasSubstr("port of 127.0.0.1:0 must not be 0"));
     EXPECT_THAT(refusal({.to = to, .ttl = 256}), HasSubstr("ttl is 256, it must be 0 to 255"));
     EXPECT_THAT(refusal({.to = to, .batch = 1025}), HasSubstr("batch is 1025; it must be 1 to 1024"));
-    EXPECT_THAT(refusal({.to = to, .send_buffer = std::size_t{1} << 31}), HasSubstr("the most is 1073741824"));
+    EXPECT_THAT(refusal({.to = to, .send_buffer = std::size_t{1} << 31}), HasSubstr("the maximum is 1073741824"));
     EXPECT_THAT(refusal({.to = to, .from = SocketAddress::parse("[::1]:0")}),
                 HasSubstr("addresses [::1]:0 and 127.0.0.1:9 differ in family"));
     EXPECT_THAT(refusal({.to = to, .interface = "nosuch0"}),

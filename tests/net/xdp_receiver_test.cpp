@@ -32,7 +32,7 @@
 namespace millpond::net {
 namespace {
 
-using test::bytes_of;
+using millpond::test::bytes_of;
 using test::receive_texts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -41,11 +41,11 @@ using ::testing::UnorderedElementsAre;
 
 const auto kHere = SocketAddress::parse("10.99.0.1:14000");
 
-UdpReceiver::Options by_xdp(const SocketAddress& local = kHere) {
+ReceiveOptions by_xdp(const SocketAddress& local = kHere) {
     return {.local = local, .interface = "near0", .path = ReceivePath::af_xdp, .path_want = Want::require};
 }
 
-/// What is special about frames that come past the kernel's network stack, between two network namespaces.
+/// Frames that bypass the kernel's network stack, between two network namespaces.
 class XdpReceiver : public test::NetworkPairTest {
 protected:
     void SetUp() override {
@@ -57,7 +57,7 @@ protected:
     }
 };
 
-TEST_F(XdpReceiver, SaysWhatItGot) {
+TEST_F(XdpReceiver, ReportsItsOptionsAsGranted) {
     auto options = by_xdp();
     options.zero_copy = Want::prefer;
     const UdpReceiver receiver{options};
@@ -92,7 +92,7 @@ TEST_F(XdpReceiver, DatagramsOfAnySizeThatAFrameHoldsAreDeliveredWhole) {
 }
 
 TEST_F(XdpReceiver, FlowsThatTheInterfaceSpreadsOverItsQueuesAllArriveEachInOrder) {
-    constexpr std::size_t kFlows = 64;  // that one queue gets them all is beyond chance
+    constexpr std::size_t kFlows = 64;  // more flows than one queue gets by chance
     constexpr int kOfEach = 10;
     UdpReceiver receiver{by_xdp()};
     std::vector<std::unique_ptr<UdpSender>> flows(kFlows);
@@ -122,7 +122,7 @@ TEST_F(XdpReceiver, OtherPortsAddressesAndFragmentsGoOnToTheKernel) {
     EXPECT_THAT(receiver.poll(), IsEmpty());
 }
 
-/// A frame with a datagram to kHere, correct in every field; then what a test makes of it.
+/// A valid frame with a datagram to kHere, which a test may then change.
 class Frame {
 public:
     explicit Frame(const std::string& payload) {
@@ -168,7 +168,7 @@ private:
         into[at] = static_cast<std::uint8_t>(value >> 8U);
         into[at + 1] = static_cast<std::uint8_t>(value);
     }
-    /// As RFC 1071 describes it, byte by byte.
+    /// The checksum of RFC 1071, byte by byte.
     static std::uint16_t checksum(const std::vector<std::uint8_t>& bytes, std::uint32_t sum) {
         for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint32_t{bytes[i]} << (i % 2 == 0 ? 8U : 0U);
         while (sum > 0xFFFFU) sum = (sum & 0xFFFFU) + (sum >> 16U);
@@ -180,7 +180,7 @@ private:
     std::vector<std::uint8_t> udp_;
 };
 
-/// Puts frames on the wire at the far side, as they are.
+/// Sends frames on the wire at the far side, unchanged.
 class FrameSender {
 public:
     explicit FrameSender(const test::NetworkPair& pair) {
@@ -238,7 +238,7 @@ TEST_F(XdpReceiver, AWrongChecksumIsDroppedAndCountedWhereverTheFlippedBitIs) {
     EXPECT_EQ(receiver.counters().errors.read(), 0U);
 }
 
-TEST_F(XdpReceiver, TrustedChecksumsAreNotLookedAt) {
+TEST_F(XdpReceiver, TrustedChecksumsAreNotChecked) {
     auto options = by_xdp();
     options.checksum = Checksum::trust;
     UdpReceiver receiver{options};
@@ -259,7 +259,7 @@ TEST_F(XdpReceiver, FramesOfAnotherVlanGoOnToTheKernelAndAreCounted) {
     {
         UdpReceiver untagged{by_xdp()};
         send_all();
-        // The interface may give frames with and without a tag to different queues, so they have no order.
+        // The interface may pass frames with and without a tag to different queues, so they have no order.
         EXPECT_THAT(receive_texts(untagged, 2), UnorderedElementsAre("a priority only", "untagged"));
         untagged.refresh_kernel_drops();
         EXPECT_EQ(untagged.counters().other_vlan.read(), 2U);
@@ -280,7 +280,7 @@ TEST_F(XdpReceiver, AVlanIsNeverServedByASocket) {
     auto options = by_xdp(SocketAddress::parse("10.99.0.1:14001"));
     options.path_want = Want::prefer;
     options.vlan = 7;
-    EXPECT_THROW(UdpReceiver{options}, SocketError);  // the interface is taken
+    EXPECT_THROW(UdpReceiver{options}, SocketError);  // the interface is in use
     options.path = ReceivePath::socket;
     EXPECT_THROW(UdpReceiver{options}, std::invalid_argument);
 }
@@ -303,8 +303,8 @@ TEST_F(XdpReceiver, ASecondOneOnAnInterfaceIsRefusedByNameAndWherePreferredASock
     EXPECT_THAT(receive_texts(second, 1), ElementsAre("by socket"));
 }
 
-TEST_F(XdpReceiver, WhatItCannotReadIsNamed) {
-    const auto refusal = [](UdpReceiver::Options options) -> std::string {
+TEST_F(XdpReceiver, OptionsThatAfXdpDoesNotSupportAreRefusedWithTheReason) {
+    const auto refusal = [](ReceiveOptions options) -> std::string {
         try {
             const UdpReceiver receiver{options};
             return "accepted";
@@ -319,10 +319,11 @@ TEST_F(XdpReceiver, WhatItCannotReadIsNamed) {
     EXPECT_THAT(refusal(options), HasSubstr("AF_XDP reads IPv4 here"));
     options = by_xdp(SocketAddress::parse("127.0.0.1:14000"));
     options.interface = "lo";
-    EXPECT_THAT(refusal(options), HasSubstr("AF_XDP takes frames of up to 3822 bytes, interface 'lo' has an MTU of"));
+    EXPECT_THAT(refusal(options),
+                HasSubstr("AF_XDP supports frames of up to 3822 bytes, interface 'lo' has an MTU of"));
 }
 
-TEST_F(XdpReceiver, AKilledOneLeavesTheInterfaceUsableAndAnotherTakesItsPlace) {
+TEST_F(XdpReceiver, AKilledReceiverLeavesTheInterfaceUsableForAnother) {
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
     const auto child = fork();
@@ -342,7 +343,7 @@ TEST_F(XdpReceiver, AKilledOneLeavesTheInterfaceUsableAndAnotherTakesItsPlace) {
     const auto sending = sender({.to = kHere});
     {
         UdpReceiver plain{{.local = kHere}};
-        // The kernel takes the program away a moment after its process.
+        // The kernel removes the program a moment after its process has ended.
         std::vector<std::string> came;
         const auto deadline = core::monotonic_nanos() + 20'000'000'000;
         while (came.empty() && core::monotonic_nanos() < deadline) {
@@ -360,12 +361,12 @@ TEST_F(XdpReceiver, APollAllocatesNothingAndCallsNoKernel) {
     const std::string payload(256, 'x');
     const std::vector<std::span<const std::byte>> burst(100, bytes_of(payload));
     const auto outcome = millpond::test::run_guarded([&](millpond::test::SyscallGuard& guard) {
-        auto& receiver = *new UdpReceiver{by_xdp()};  // left open, because the guard forbids to close it
+        auto& receiver = *new UdpReceiver{by_xdp()};  // not closed, because the guard forbids it
         auto& sending = *sender({.to = kHere}).release();
         const auto exchange = [&] {
             if (sending.send(burst) != burst.size()) return false;
             std::size_t came = 0;
-            // Until all came: the interface may hand them over a moment later.
+            // Until all have arrived: the interface may be a moment late.
             for (int looks = 0; came < burst.size() && looks < 100'000'000; ++looks) came += receiver.poll().size();
             return came == burst.size();
         };

@@ -10,7 +10,7 @@
 #include <millpond/queue/mpsc_ring.hpp>
 #include <millpond/queue/spsc_ring.hpp>
 
-/// What SpscRing and MpscRing promise alike, seen from one thread.
+/// Promises that SpscRing and MpscRing share, tested on one thread.
 namespace millpond::queue {
 namespace {
 
@@ -37,7 +37,7 @@ struct KindName {
 using Kinds = testing::Types<Spsc, Mpsc>;
 TYPED_TEST_SUITE(BoundedRing, Kinds, KindName);
 
-TYPED_TEST(BoundedRing, RefusesACapacityThatIsNoPowerOfTwoOrTooLarge) {
+TYPED_TEST(BoundedRing, RefusesACapacityThatIsTooLargeOrNotAPowerOfTwo) {
     using Ring = typename TypeParam::template Ring<int>;
     ASSERT_EQ(Ring::slot_bytes(), 16);  // 2^60 of them are 2^64 bytes
     for (const auto capacity : std::array<std::size_t, 4>{0, 6, 12, std::size_t{1} << 60})
@@ -80,7 +80,7 @@ TYPED_TEST(BoundedRing, ARefusedPushLeavesTheMessageWithTheCaller) {
     EXPECT_EQ(*second, 2);  // NOLINT(bugprone-use-after-move): this is the promise
 }
 
-TYPED_TEST(BoundedRing, ABatchPushTakesWhatFitsAndLeavesTheRest) {
+TYPED_TEST(BoundedRing, ABatchPushAcceptsMessagesThatFitAndLeavesTheRest) {
     typename TypeParam::template Ring<Boxed> ring{4};
     ASSERT_TRUE(ring.try_push(std::make_unique<int>(0)));
     std::array<Boxed, 5> batch;
@@ -92,7 +92,7 @@ TYPED_TEST(BoundedRing, ABatchPushTakesWhatFitsAndLeavesTheRest) {
     EXPECT_EQ(ring.try_push_batch(batch), 0U);
 }
 
-TYPED_TEST(BoundedRing, ABatchPopTakesWhatIsThere) {
+TYPED_TEST(BoundedRing, ABatchPopReturnsTheAvailableMessages) {
     typename TypeParam::template Ring<Boxed> ring{4};
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(ring.try_push(std::make_unique<int>(i)));
     std::array<Boxed, 2> two;

@@ -9,7 +9,7 @@
 #include <millpond/queue/broadcast_layout.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
-/// Messages whose every word follows from their number, so that a lost, doubled or mixed one is recognised.
+/// Messages whose words all follow from their number, so that lost, repeated or mixed ones are detected.
 namespace millpond::queue {
 
 inline constexpr std::uint32_t kContent = 77;
@@ -60,7 +60,7 @@ void publish_pattern(Writer& writer) {
     }
 }
 
-/// True when the message is, word for word, what publish_pattern wrote under its number.
+/// True if the message equals, word for word, the one that publish_pattern wrote under its number.
 [[nodiscard]] inline bool whole(const BroadcastMessage& message) {
     if (message.number % 2 == 1) {
         return message.kind == 1 && message.bytes == sizeof(Small) && message.as<Small>() == Small::of(message.number);

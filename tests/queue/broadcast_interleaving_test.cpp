@@ -1,4 +1,4 @@
-// Every order in which a reader's loads can fall between a writer's stores, played out on one thread.
+// Every order of a reader's loads and a writer's stores, executed on one thread.
 
 #include <millpond/queue/broadcast_reader.hpp>
 #include <millpond/queue/broadcast_writer.hpp>
@@ -31,7 +31,7 @@ struct Store {
     std::uint64_t value;
 };
 
-/// A ring, and the stores by which the writer publishes its next entry there, in their order.
+/// A ring, and the stores by which the writer publishes its next entry, in order.
 struct Scene {
     RingMemory memory;
     std::vector<Store> stores;
@@ -66,11 +66,11 @@ Scene record_publish(std::uint64_t before) {
 struct Verdict {
     int whole{0};
     int torn{0};
-    int others{0};  ///< Refused as not there yet, or as missed.
+    int others{0};  ///< Refused as not published yet, or as missed.
 };
 
-/// Lets a reader look for entry `wanted` in every way that three breaks can lie between its loads: some stores before
-/// the first load, some after load `first`, some after load `second`.
+/// Lets a reader read entry `wanted` with all positions of three breaks between its loads: some stores before the first
+/// load, some after load `first`, some after load `second`.
 Verdict play(const Scene& scene, std::uint64_t wanted) {
     Verdict verdict;
     const auto count = scene.stores.size();
@@ -104,9 +104,9 @@ Verdict play(const Scene& scene, std::uint64_t wanted) {
                         } else {
                             ++verdict.torn;
                         }
-                        if (b == c) break;  // the second break does nothing
+                        if (b == c) break;  // the second break has no effect
                     }
-                    if (a == c) break;  // no break does anything
+                    if (a == c) break;  // no break has an effect
                 }
             }
         }
@@ -114,7 +114,8 @@ Verdict play(const Scene& scene, std::uint64_t wanted) {
     return verdict;
 }
 
-/// Entries published before: the next one is 3, a short one over entry 1, or 4, which fills its entry, over entry 2.
+/// Number of entries published before: the next one is 3, a short one over entry 1, or 4, which fills its slot, over
+/// entry 2.
 constexpr std::array<std::uint64_t, 2> kBefore{2, 3};
 
 /// Index of the store that puts `mark` into an entry.
@@ -145,7 +146,7 @@ TEST(BroadcastInterleaving, AReaderOfAnEntryThatIsBeingWrittenNeverSeesAMixture)
     }
 }
 
-// The writers below are wrong on purpose: the two tests above would fail with them.
+// Writers that are wrong on purpose: the two tests above would fail with them.
 
 TEST(BroadcastInterleaving, AWriterThatPublishesTheSequenceBeforeTheDataIsCaught) {
     for (const auto before : kBefore) {
@@ -153,12 +154,12 @@ TEST(BroadcastInterleaving, AWriterThatPublishesTheSequenceBeforeTheDataIsCaught
         const auto complete = find_mark(scene, complete_mark(before + 1));
         ASSERT_LT(complete, scene.stores.size());
         const auto at = scene.stores.begin() + static_cast<std::ptrdiff_t>(complete);
-        std::rotate(scene.stores.begin() + 1, at, at + 1);  // right after the mark that it is being written
+        std::rotate(scene.stores.begin() + 1, at, at + 1);  // right after the mark of an incomplete entry
         EXPECT_GT(play(scene, before + 1).torn, 0);
     }
 }
 
-TEST(BroadcastInterleaving, AWriterThatDoesNotSayThatItBeginsIsCaught) {
+TEST(BroadcastInterleaving, AWriterThatDoesNotMarkItsStartIsDetected) {
     for (const auto before : kBefore) {
         auto scene = record_publish(before);
         ASSERT_EQ(find_mark(scene, writing_mark(before + 1)), 0U);
@@ -167,7 +168,7 @@ TEST(BroadcastInterleaving, AWriterThatDoesNotSayThatItBeginsIsCaught) {
     }
 }
 
-TEST(BroadcastInterleaving, AWriterThatSaysLateThatItBeginsIsCaught) {
+TEST(BroadcastInterleaving, AWriterThatMarksItsStartLateIsDetected) {
     for (const auto before : kBefore) {
         auto scene = record_publish(before);
         ASSERT_EQ(find_mark(scene, writing_mark(before + 1)), 0U);

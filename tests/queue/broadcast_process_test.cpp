@@ -1,4 +1,4 @@
-// Readers and writers in processes of their own, killed at random points.
+// Readers and writers in separate processes, killed at random points.
 //
 // The long run, 10^8 entries:
 //   MILLPOND_BROADCAST_ENTRIES=100000000 millpond_queue_tests --gtest_filter='BroadcastProcesses.*'
@@ -34,7 +34,7 @@ std::uint64_t entries_to_send() {
     return text == nullptr ? 1'000'000 : std::stoull(text);
 }
 
-/// What a reading process reports while it runs.
+/// State of a reading process while it runs.
 struct alignas(128) Report {
     std::atomic<std::uint64_t> delivered{0};
     std::atomic<std::uint64_t> missed{0};
@@ -67,7 +67,7 @@ private:
     void* at_;
 };
 
-/// Reads on from report.next and checks every entry. Returns what the last read said.
+/// Continues from report.next and checks every entry. Returns the outcome of the last read.
 ReadOutcome check_next(BroadcastReader& reader, Report& report) {
     BroadcastMessage message;
     const auto expected = reader.next();
@@ -80,7 +80,7 @@ ReadOutcome check_next(BroadcastReader& reader, Report& report) {
         if (reader.missed().first != expected || reader.next() <= expected) ++report.unexplained;
         report.missed += reader.missed().count();
     }
-    report.next.store(reader.next(), std::memory_order_release);  // the test's flow control: room_for
+    report.next.store(reader.next(), std::memory_order_release);  // the test's flow control: may_publish
     return outcome;
 }
 
@@ -107,11 +107,11 @@ TEST(BroadcastProcesses, TwoReadersEachGetEverythingFromAWriterThatTheTestHoldsB
     ChildProcess first{[&] { return read_until(memory, 0, entries); }};
     ChildProcess second{[&] { return read_until(memory, 1, entries); }};
     await_ready(memory);
-    const auto room_for = [&](std::size_t who) {
+    const auto may_publish = [&](std::size_t who) {
         return writer.next() - memory.report(who).next.load(std::memory_order_acquire) < kCapacity - 1;
     };
     for (std::uint64_t i = 0; i < entries; ++i) {
-        while (!room_for(0) || !room_for(1)) sched_yield();
+        while (!may_publish(0) || !may_publish(1)) sched_yield();
         publish_pattern(writer);
     }
     EXPECT_EQ(first.wait_for_end(), 0);
@@ -146,7 +146,7 @@ TEST(BroadcastProcesses, ReadersThatAreLappedAgainAndAgainSeeNothingTornAndClose
     }
 }
 
-/// Continues the ring without end.
+/// Continues the ring until it is killed.
 [[noreturn]] void write_for_ever(SharedMemory& memory) {
     auto writer = BroadcastWriter::resume(memory.ring(), kContent);
     for (;;) publish_pattern(writer);
@@ -172,7 +172,7 @@ TEST(BroadcastProcesses, AWriterKilledAnywhereLosesNothingThatItPublished) {
         }
         while (check_next(reader, report) != ReadOutcome::nothing) {
         }
-        // What the dead writer leaves: all complete entries were read, and at most one is half-written.
+        // The dead writer leaves complete entries, which were all read, and at most one incomplete entry.
         const auto* entries = reinterpret_cast<const BroadcastEntry*>(memory.ring().data() + sizeof(BroadcastHeader));
         const auto mark = entries[reader.next() & (kCapacity - 1)].sequence.load();
         EXPECT_TRUE(mark < complete_mark(reader.next()));
@@ -186,7 +186,7 @@ TEST(BroadcastProcesses, AWriterKilledAnywhereLosesNothingThatItPublished) {
     RecordProperty("half_written", half_written);
 }
 
-TEST(BroadcastProcesses, AReaderKilledAnywhereChangesNothingForTheOthers) {
+TEST(BroadcastProcesses, AReaderKilledAnywhereDoesNotAffectTheOthers) {
     constexpr std::uint64_t kCapacity = 1 << 10;
     SharedMemory memory{kCapacity};
     auto writer = BroadcastWriter::create(memory.ring(), kCapacity, kContent, kEpoch);

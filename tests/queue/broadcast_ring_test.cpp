@@ -18,7 +18,7 @@
 namespace millpond::queue {
 namespace {
 
-/// Calls back between any two accesses to shared words.
+/// Calls a function between any two accesses to shared words.
 struct CallStep {
     std::function<void()>* call;
     void operator()() const { (*call)(); }
@@ -32,6 +32,19 @@ BroadcastFault fault_of(const std::function<void()>& open) {
     }
     return BroadcastFault::none;
 }
+
+struct Padded {
+    std::uint64_t id;
+    std::uint8_t side;  // Seven bytes of padding follow.
+};
+struct Whole {
+    std::uint64_t id;
+    std::uint8_t side;
+    std::array<std::uint8_t, 7> zero;
+};
+static_assert(sizeof(Padded) == sizeof(Whole) && BroadcastPayload<Whole> && !BroadcastPayload<Padded>);
+static_assert(!BroadcastPayload<std::array<std::uint64_t, kBroadcastPayloadWords + 1>>);
+static_assert(!BroadcastPayload<std::array<std::uint32_t, 3>>);
 
 TEST(BroadcastRing, EveryReaderGetsEveryMessageInOrder) {
     RingMemory memory{8};
@@ -101,17 +114,17 @@ TEST(BroadcastRing, AMessageIsThereOnlyAfterTheWritersLastStore) {
     EXPECT_TRUE(whole(message));
 }
 
-TEST(BroadcastRing, ALappedReaderLearnsExactlyWhichEntriesItMissedAndGoesOn) {
+TEST(BroadcastRing, ALappedReaderGetsTheExactMissedRangeAndContinues) {
     RingMemory memory{16};
     auto writer = BroadcastWriter::create(memory.bytes(), 16, kContent, kEpoch);
     BroadcastReader reader{memory.bytes(), kContent};
     BroadcastMessage message;
     for (int i = 0; i < 16; ++i) publish_pattern(writer);
-    ASSERT_EQ(reader.try_read(message), ReadOutcome::message);  // entry 1, the very oldest, is still there
+    ASSERT_EQ(reader.try_read(message), ReadOutcome::message);  // entry 1, the oldest, still exists
     for (int i = 0; i < 24; ++i) publish_pattern(writer);       // 17..40: 25 is the oldest left
     ASSERT_EQ(reader.try_read(message), ReadOutcome::missed);
     EXPECT_EQ(reader.missed().first, 2U);
-    EXPECT_EQ(reader.missed().last, 27U);  // 26 is the oldest that the writer's next step leaves; two entries of slack
+    EXPECT_EQ(reader.missed().last, 27U);  // 26 is the oldest entry after the writer's next step; two entries of slack
     EXPECT_EQ(reader.missed().count(), 26U);
     for (std::uint64_t n = 28; n <= 40; ++n) {
         ASSERT_EQ(reader.try_read(message), ReadOutcome::message);
@@ -142,7 +155,7 @@ TEST(BroadcastRing, AReaderIsLappedAsSoonAsItsEntryBeginsToBeOverwritten) {
     EXPECT_EQ(step, 6);
 }
 
-TEST(BroadcastRing, AnEntryCanBeLookedAtBeforeItIsTakenAsItsType) {
+TEST(BroadcastRing, AnEntryCanBeInspectedBeforeItIsReadAsItsType) {
     RingMemory memory{4};
     auto writer = BroadcastWriter::create(memory.bytes(), 4, kContent, kEpoch);
     BroadcastReader reader{memory.bytes(), kContent};
@@ -157,14 +170,14 @@ TEST(BroadcastRing, AnEntryCanBeLookedAtBeforeItIsTakenAsItsType) {
         EXPECT_EQ(head.bytes, sizeof(Small));
     }
     Small small{};
-    ASSERT_TRUE(reader.try_take(small));
+    ASSERT_TRUE(reader.try_consume(small));
     EXPECT_EQ(small, Small::of(1));
     ASSERT_EQ(reader.try_peek(head), ReadOutcome::message);
     EXPECT_EQ(head.number, 2U);
     for (int i = 0; i < 3; ++i) publish_pattern(writer);  // 3, 4, 5: the slot of 1
     publish_pattern(writer);                              // 6: the slot of 2
     Full full{};
-    EXPECT_FALSE(reader.try_take(full));
+    EXPECT_FALSE(reader.try_consume(full));
     EXPECT_EQ(reader.missed().first, 2U);
     EXPECT_EQ(reader.account().delivered, 1U);
     ASSERT_EQ(reader.try_peek(head), ReadOutcome::message);
@@ -193,7 +206,7 @@ TEST(BroadcastRing, TheAccountCloses) {
         EXPECT_EQ(account.since, 8U);
         EXPECT_EQ(account.published, published);
         EXPECT_EQ(account.delivered, delivered);
-        // What was overwritten is missed at once, before a read says so.
+        // Overwritten entries count as missed at once, before a read reports them.
         const auto waiting = published - delivered - missed;
         const auto overwritten = waiting - std::min(waiting, reader.capacity());
         EXPECT_EQ(account.missed, missed + overwritten);
@@ -203,7 +216,7 @@ TEST(BroadcastRing, TheAccountCloses) {
     EXPECT_GT(missed, 0U);
 }
 
-TEST(BroadcastRing, AStoppedReaderChangesNothingForTheOthers) {
+TEST(BroadcastRing, AStoppedReaderDoesNotAffectTheOthers) {
     RingMemory memory{8};
     auto writer = BroadcastWriter::create(memory.bytes(), 8, kContent, kEpoch);
     BroadcastReader stopped{memory.bytes(), kContent};
@@ -235,7 +248,7 @@ TEST(BroadcastRing, ReadersSeeHeartbeatStateAndStarts) {
     EXPECT_EQ(reader.state(), BroadcastState::closed);
 }
 
-TEST(BroadcastRing, RefusesMemoryThatIsNotTheRingAskedFor) {
+TEST(BroadcastRing, RefusesMemoryThatIsNotTheRequestedRing) {
     RingMemory memory{4};
     const auto open = [&] { const BroadcastReader reader(memory.bytes(), kContent); };
     EXPECT_EQ(fault_of(open), BroadcastFault::not_ready);
@@ -274,7 +287,7 @@ TEST(BroadcastRing, ABrokenPayloadSizeIsCutToTheEntry) {
     EXPECT_EQ(message.bytes, 112U);
 }
 
-/// What a writer leaves when it dies after each of its stores, in turn.
+/// The state that a writer leaves if it dies after each of its stores.
 std::vector<RingMemory> deaths_while_publishing(std::uint64_t published_before) {
     RingMemory memory{8};
     std::function<void()> on_step = [] {};
@@ -286,7 +299,7 @@ std::vector<RingMemory> deaths_while_publishing(std::uint64_t published_before) 
     return deaths;
 }
 
-TEST(BroadcastRing, ANewWriterGoesOnAfterTheHighestCompleteEntryWhereverTheOldOneDied) {
+TEST(BroadcastRing, ANewWriterContinuesAfterTheHighestCompleteEntryWhereverTheOldOneDied) {
     for (const std::uint64_t before : {0U, 1U, 7U, 8U, 21U}) {
         auto deaths = deaths_while_publishing(before);
         for (std::size_t death = 0; death < deaths.size(); ++death) {

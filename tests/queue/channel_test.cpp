@@ -17,7 +17,7 @@
 namespace millpond::queue {
 namespace {
 
-TEST(Channel, RefusesACapacityThatIsNoPowerOfTwoOrTooLarge) {
+TEST(Channel, RefusesACapacityThatIsTooLargeOrNotAPowerOfTwo) {
     EXPECT_THROW(Channel<int>{0}, std::invalid_argument);
     EXPECT_THROW(Channel<int>{24}, std::invalid_argument);
     EXPECT_THROW(Channel<int>{std::size_t{1} << 62}, std::invalid_argument);  // 2^64 bytes
@@ -41,7 +41,7 @@ TEST(Channel, GivesMessagesInTheOrderTheyWerePublished) {
     }
 }
 
-TEST(Channel, WhatIsClaimedIsSeenOnlyAfterPublish) {
+TEST(Channel, AClaimedMessageIsVisibleOnlyAfterPublish) {
     Channel<int> channel{4};
     auto* message = channel.claim();
     *message = 7;
@@ -52,7 +52,7 @@ TEST(Channel, WhatIsClaimedIsSeenOnlyAfterPublish) {
     EXPECT_EQ(*channel.front(), 7);
 }
 
-TEST(Channel, RefusesAClaimWhenAllMessagesAreTaken) {
+TEST(Channel, RefusesAClaimWhenTheRingIsFull) {
     Channel<int> channel{4};
     for (int i = 0; i < 4; ++i) {
         ASSERT_NE(channel.claim(), nullptr);
@@ -130,9 +130,9 @@ TEST(Channel, CarriesMessagesThatCanOnlyBeMoved) {
     Channel<std::unique_ptr<int>> channel{4};
     *channel.claim() = std::make_unique<int>(5);
     channel.publish();
-    const auto taken = std::move(*channel.front());
+    const auto message = std::move(*channel.front());
     channel.release();
-    EXPECT_EQ(*taken, 5);
+    EXPECT_EQ(*message, 5);
 }
 
 TEST(Channel, MakesItsMessagesOnceAndDestroysThemWithItself) {

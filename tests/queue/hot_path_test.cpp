@@ -1,4 +1,4 @@
-// What the rings need while they run: no heap, no page fault, no system call.
+// The rings use no heap, cause no page fault and make no system call while they run.
 
 #include <millpond/queue/broadcast_reader.hpp>
 #include <millpond/queue/broadcast_writer.hpp>

@@ -34,13 +34,13 @@ TEST(MpscRing, IsReadyWhenAPopWouldFindAMessage) {
     EXPECT_FALSE(ring.ready());
 }
 
-TEST(MpscRing, AProducerPausedBeforeItReservesTakesTheNextFreeSlot) {
+TEST(MpscRing, AProducerPausedBeforeItReservesGetsTheNextFreeSlot) {
     std::function<void()> on_step = [] {};
     MpscRing<int, CallStep> ring{4, std::pmr::get_default_resource(), CallStep{&on_step}};
     int steps = 0;
     on_step = [&] {
         if (++steps != 1) return;
-        ASSERT_TRUE(ring.try_push(2));  // another producer, between the look at the tail and the exchange
+        ASSERT_TRUE(ring.try_push(2));  // another producer, between the load of the tail and the exchange
     };
     ASSERT_TRUE(ring.try_push(1));
     on_step = [] {};
@@ -84,12 +84,13 @@ TEST(MpscRing, AProducerPausedBeforeItReservesMayBeAWholeRoundBehind) {
     EXPECT_EQ(popped, 1);
 }
 
-TEST(MpscRing, AProducerPausedWhileItFillsHoldsUpWhatIsBehindItAndNoPush) {
+TEST(MpscRing, AProducerPausedWhileItFillsDelaysLaterMessagesAndNoPush) {
     std::function<void()> on_step = [] {};
     MpscRing<int, CallStep> ring{4, std::pmr::get_default_resource(), CallStep{&on_step}};
     int steps = 0;
     on_step = [&] {
-        // Step 1 lies before the reservation, 2 before the message is there, 3 before its mark; other pushes step too.
+        // Step 1 is before the reservation, 2 before the message is written, 3 before its mark; other pushes make steps
+        // too.
         if (++steps != 2) return;
         ASSERT_TRUE(ring.try_push(2));
         ASSERT_TRUE(ring.try_push(3));
@@ -123,7 +124,7 @@ TEST(MpscRing, NeedsNoHeapNoFaultNoSystemCall) {
 TEST(MpscRing, CarriesEveryMessageOnceAndInEachProducersOrder) {
     constexpr std::uint64_t kProducers = 3;
     constexpr std::uint64_t kEach = 60'000;
-    using Message = std::unique_ptr<std::uint64_t>;  // producer in the low digit
+    using Message = std::unique_ptr<std::uint64_t>;  // the producer is the low digit
     MpscRing<Message> ring{128};
     std::vector<std::thread> producers;
     producers.reserve(kProducers);

@@ -37,7 +37,7 @@ TEST(PriorityLanes, GivesTheMostUrgentFirstAndKeepsTheOrderWithinALane) {
     EXPECT_THAT(pop_all(lanes), ElementsAre(0, 1, 10, 11, 20, 21));
 }
 
-TEST(PriorityLanes, SaysWhichLaneAMessageCameFrom) {
+TEST(PriorityLanes, ReportsTheLaneOfAMessage) {
     PriorityLanes<int, 3> lanes{8};
     int message = 5;
     EXPECT_EQ(lanes.try_pop(message), std::nullopt);
@@ -83,7 +83,7 @@ TEST(PriorityLanes, NoMessageAtTheFrontOfItsLaneWaitsLongerThanPromised) {
         std::uint32_t longest = 0;
         int message = 0;
         for (int round = 0; round < 20'000; ++round) {
-            // Lane 0 never runs dry, the others come and go.
+            // Lane 0 always has messages, the others sometimes.
             for (std::size_t lane = 0; lane < kLanes; ++lane) {
                 if (lane == 0 || random() % 4 == 0) (void)lanes.try_push(lane, round);
             }

@@ -38,7 +38,7 @@ TEST(RecordRing, RecordsOfAnyLengthComeOutInOrderAndInOnePiece) {
     std::size_t refused = 0;
     for (int step = 0; step < 200'000; ++step) {
         if (random() % 2 == 0) {
-            std::string text(random() % (ring.most_bytes() + 1), static_cast<char>('a' + step % 26));
+            std::string text(random() % (ring.max_bytes() + 1), static_cast<char>('a' + step % 26));
             if (push(ring, text)) {
                 model.push_back(text);
             } else {
@@ -61,10 +61,10 @@ TEST(RecordRing, RecordsOfAnyLengthComeOutInOrderAndInOnePiece) {
 
 TEST(RecordRing, AFullRingRefusesAndKeepsWhatItHas) {
     RecordRing ring{64};
-    EXPECT_EQ(ring.most_bytes(), 8U);
-    int taken = 0;
-    while (push(ring, "12345678")) ++taken;
-    EXPECT_EQ(taken, 4);
+    EXPECT_EQ(ring.max_bytes(), 8U);
+    int accepted = 0;
+    while (push(ring, "12345678")) ++accepted;
+    EXPECT_EQ(accepted, 4);
     EXPECT_TRUE(ring.is_half_full());
     EXPECT_EQ(ring.claim(9), nullptr);
     EXPECT_EQ(text_of(ring.front()), "12345678");
@@ -81,7 +81,7 @@ TEST(RecordRing, AClaimThatIsNotPublishedLeavesNothing) {
     EXPECT_EQ(text_of(ring.front()), "ab");
 }
 
-TEST(RecordRing, RefusesSizesThatAreNoPowersOfTwo) {
+TEST(RecordRing, RefusesSizesThatAreNotPowersOfTwo) {
     EXPECT_THROW(RecordRing{100}, std::invalid_argument);
     EXPECT_THROW(RecordRing{32}, std::invalid_argument);
     EXPECT_THROW(RecordRing{0}, std::invalid_argument);
@@ -109,7 +109,7 @@ TEST(RecordRing, TwoThreadsLoseAndChangeNothing) {
     EXPECT_EQ(ring.records(), 0U);
 }
 
-/// Memory of a ring that outlives it.
+/// Memory that outlives the ring.
 struct Outliving {
     alignas(RecordRing::kHeadBytes) std::array<std::byte, RecordRing::kHeadBytes + 256> bytes{};
 };
@@ -123,7 +123,7 @@ std::vector<std::string> all_of(RecordRing& ring) {
     return all;
 }
 
-TEST(RecordRing, ARingInMemoryThatOutlivesItGoesOnWhereAnotherEnded) {
+TEST(RecordRing, ARingInMemoryThatOutlivesItContinuesWhereAnotherEnded) {
     const auto memory = std::make_unique<Outliving>();
     std::deque<std::string> model;
     for (int life = 0; life < 200; ++life) {
@@ -133,7 +133,7 @@ TEST(RecordRing, ARingInMemoryThatOutlivesItGoesOnWhereAnotherEnded) {
         for (int i = 0; i < 7; ++i) {
             const std::string text(static_cast<std::size_t>(life * 7 + i) % 50, static_cast<char>('a' + i));
             if (push(ring, text)) model.push_back(text);
-            static_cast<void>(ring.claim(20));  // a process that dies before the publish leaves nothing of it
+            static_cast<void>(ring.claim(20));  // a process that dies before the publish leaves no record
             if (i % 2 != 0) continue;
             ASSERT_EQ(text_of(ring.front()), model.front());
             model.pop_front();
@@ -144,7 +144,7 @@ TEST(RecordRing, ARingInMemoryThatOutlivesItGoesOnWhereAnotherEnded) {
     EXPECT_EQ(all_of(ring), (std::vector<std::string>{model.begin(), model.end()}));
 }
 
-TEST(RecordRing, OfDamagedMemoryOnlyTheRecordsInFrontAreThere) {
+TEST(RecordRing, OnlyRecordsBeforeTheDamageAreRead) {
     const auto memory = std::make_unique<Outliving>();
     {
         RecordRing ring{memory->bytes};

@@ -14,7 +14,7 @@
 namespace millpond::queue {
 namespace {
 
-TEST(SpscRing, TakesItsMemoryOnceFromTheGivenResource) {
+TEST(SpscRing, AllocatesItsMemoryOnceFromTheGivenResource) {
     alignas(128) std::array<std::byte, 64 * SpscRing<std::uint64_t>::slot_bytes()> bytes{};
     std::pmr::monotonic_buffer_resource memory{bytes.data(), bytes.size(), std::pmr::null_memory_resource()};
     SpscRing<std::uint64_t> ring{64, &memory};
@@ -32,7 +32,7 @@ TEST(SpscRing, CarriesEveryMessageOnceAndInOrderBetweenTwoThreads) {
     std::thread producer([&] {
         std::vector<std::unique_ptr<std::uint64_t>> batch;
         for (std::uint64_t sent = 0; sent < kMessages;) {
-            // One by one, then by batches, so that both paths race with the consumer.
+            // One at a time, then in batches, so that both paths race with the consumer.
             if (sent % 3 == 0) {
                 auto message = std::make_unique<std::uint64_t>(sent);
                 while (!ring.try_push(std::move(message))) std::this_thread::yield();

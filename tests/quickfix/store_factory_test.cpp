@@ -26,7 +26,7 @@ namespace millpond {
 namespace quickfix {
 namespace {
 
-/// Looks again until it is so, a minute at most.
+/// Polls until the condition is true, for a minute at most.
 bool wait_until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (!done()) {
@@ -36,7 +36,7 @@ bool wait_until(const std::function<bool()>& done) {
     return true;
 }
 
-/// Writes down the ids of the orders that come, with a '+' behind those that are marked as possible duplicates.
+/// Records the ids of received orders, with a '+' for possible duplicates.
 class Notes : public FIX::NullApplication {
 public:
     void onLogon(const FIX::SessionID&) override { set_on(true); }
@@ -119,12 +119,12 @@ TEST_P(QuickFixStore, ASessionLogsOnSendsOrdersAndAnswersAResendRequestFromOurSt
     ASSERT_TRUE(wait_until([&] { return sender.is_on() && receiver.is_on(); }));
     for (const auto* id : {"a", "b", "c"}) send_order(id);
     ASSERT_TRUE(wait_until([&] { return receiver.orders().size() == 3; }));
-    // The receiver believes that it had the Logon only; the next order shows it the gap.
+    // The receiver believes that it received only the Logon; the next order shows it the gap.
     FIX::Session::lookupSession(sell)->setNextTargetMsgSeqNum(2);
     send_order("d");
     ASSERT_TRUE(wait_until([&] { return receiver.orders().size() >= 7; }));
     auto orders = receiver.orders();
-    // QuickFIX takes the last one from its queue or from the resend, whichever it meets first.
+    // QuickFIX delivers the last order from its queue or from the resend, whichever is first.
     EXPECT_EQ(orders.back().front(), 'd');
     orders.pop_back();
     EXPECT_EQ(orders, (std::vector<std::string>{"a", "b", "c", "a+", "b+", "c+"}));
@@ -142,7 +142,7 @@ TEST_P(QuickFixStore, KeepsMessagesNumbersAndTimeAsQuickFixExpectsOfAStore) {
     const std::string text(60, 'x');
     for (int i = 1; i <= 5; ++i) {
         EXPECT_TRUE(store->set(i, text + std::to_string(i)));
-        EXPECT_EQ(store->getNextSenderMsgSeqNum(), i);  // set does not count it
+        EXPECT_EQ(store->getNextSenderMsgSeqNum(), i);  // set does not count the message
         store->incrNextSenderMsgSeqNum();
         store->incrNextTargetMsgSeqNum();
     }

@@ -45,7 +45,7 @@ TEST(Access, APageOfAnotherSiteIsRefusedWhateverItKnows) {
               200U);
 }
 
-TEST(Access, TheWholeTokenIsAskedFor) {
+TEST(Access, TheWholeTokenIsCompared) {
     const Access access{token(), true};
     EXPECT_EQ(status(access, {}), 401U);
     EXPECT_EQ(status(access, {}, true), 200U);

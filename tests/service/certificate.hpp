@@ -14,7 +14,7 @@
 
 namespace millpond::test {
 
-/// A folder of its own for a test, gone with it.
+/// A temporary folder, removed with this object.
 class Folder {
 public:
     explicit Folder(const std::string& what)

@@ -1,14 +1,21 @@
 #include "service/http/server.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+#include <future>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <millpond/net/socket_address.hpp>
 
+#include "service/tls.hpp"
+#include "tests/service/certificate.hpp"
 #include "tests/support/line_client.hpp"
 
 namespace millpond::service {
@@ -17,6 +24,7 @@ namespace {
 using test::LineClient;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 http::Page page_of(const http::Request& request) {
@@ -73,7 +81,7 @@ TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNoOtherClient) {
     EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
 }
 
-TEST_F(HttpServerTest, WhatIsMalformedOrTooLargeIsAnsweredAndTheConnectionClosed) {
+TEST_F(HttpServerTest, MalformedOrTooLargeRequestsAreAnsweredAndTheConnectionIsClosed) {
     const auto head = [](const std::string& rest) {
         return "GET /good HTTP/1.1\r\nHost: localhost\r\n" + rest + "\r\n";
     };
@@ -142,6 +150,29 @@ TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {
         EXPECT_EQ(std::string{error.what()},
                   "metrics: cannot listen on " + server_.address().to_string() + ": Address already in use");
     }
+}
+
+TEST_F(HttpServerTest, AHandshakeThatEndsForANewerConnectionOrByAResetIsReportedWithItsPeer) {
+    const test::Folder folder{"http-handshake"};
+    const test::Certificate certificate{folder};
+    std::array<std::promise<std::string>, 2> refused;
+    std::size_t count = 0;
+    const http::Server server{{.name = "page",
+                               .listen = net::SocketAddress::parse("127.0.0.1:0"),
+                               .tls = server_tls({.certificate = certificate.certificate, .key = certificate.key}),
+                               .max_connections = 1,
+                               .on_refused =
+                                   [&](std::string_view peer, std::string_view reason) {
+                                       refused.at(count++).set_value(fmt::format("{}: {}", peer, reason));
+                                   }},
+                              page_of};
+    const LineClient silent{server.address().port()};
+    LineClient next{server.address().port()};
+    EXPECT_THAT(refused[0].get_future().get(),
+                MatchesRegex("127.0.0.1:[0-9]+: TLS handshake failed: closed for a newer one of 1 connections"));
+    next.reset();
+    EXPECT_THAT(refused[1].get_future().get(),
+                MatchesRegex("127.0.0.1:[0-9]+: TLS handshake failed: the peer closed the connection"));
 }
 
 }  // namespace

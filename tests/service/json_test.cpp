@@ -42,7 +42,7 @@ TEST(Json, AnErrorNamesLineAndColumn) {
     }
 }
 
-TEST(Json, WhatIsNestedTooDeeplyIsRefusedBeforeItIsParsed) {
+TEST(Json, TextThatIsNestedTooDeeplyIsRefusedBeforeItIsParsed) {
     EXPECT_EQ(error_of("[[[]]]", 3), "accepted");
     EXPECT_EQ(error_of("[[[[]]]]", 3), "it is nested more than 3 levels deep");
     EXPECT_EQ(error_of(std::string(1'000'000, '[')), "it is nested more than 64 levels deep");

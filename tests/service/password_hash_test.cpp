@@ -48,14 +48,14 @@ TEST(PasswordHash, APasswordHas8To64BytesAndNoControlCharacters) {
     EXPECT_THROW(static_cast<void>(PasswordHash::of("short")), std::invalid_argument);
 }
 
-TEST(PasswordHash, WhatHmacTakesForThePasswordIsNotThePassword) {
+TEST(PasswordHash, APasswordThatHmacTreatsAsEqualIsNotEqual) {
     const auto hash = PasswordHash::of("correct horse");
     EXPECT_FALSE(hash.admits(std::string{"correct horse\0", 14}));
     EXPECT_FALSE(hash.admits(std::string{"correct horse\0\0\0", 16}));
     EXPECT_TRUE(hash.admits("correct horse"));
 }
 
-TEST(PasswordHash, WhatIsNoHashIsRefusedWithItsReason) {
+TEST(PasswordHash, TextThatIsNotAHashIsRefusedWithTheReason) {
     const auto wrong_in = [](const std::string& text) -> std::string {
         try {
             static_cast<void>(PasswordHash::parse(text));

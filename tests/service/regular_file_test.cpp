@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -24,7 +25,7 @@ protected:
     std::filesystem::path folder_{::testing::TempDir() + test::scratch_name("regular")};
 };
 
-TEST_F(RegularFileTest, ANewOneHasTheModeWhateverTheUmask) {
+TEST_F(RegularFileTest, ANewFileHasTheModeWhateverTheUmask) {
     const auto before = ::umask(0777);
     replace_regular_file(path(), "one\n", 0640);
     ::umask(before);
@@ -35,18 +36,24 @@ TEST_F(RegularFileTest, ANewOneHasTheModeWhateverTheUmask) {
 TEST_F(RegularFileTest, AReplacedOneKeepsItsPermissionsAndLeavesNothingBeside) {
     std::ofstream{path()} << "a longer text\n";
     ASSERT_EQ(::chmod(path().c_str(), 0604), 0);
-    std::ofstream{path() + ".new"} << "of a process that died";
+    std::ofstream{path() + ".new"} << "of a user";
     replace_regular_file(path(), "two\n", 0640);
     EXPECT_EQ(read_regular_file(path()).text, "two\n");
     EXPECT_EQ(permissions(), 0604U);
-    EXPECT_FALSE(std::filesystem::exists(path() + ".new"));
+    EXPECT_EQ(read_regular_file(path() + ".new").text, "of a user");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder_}, {}), 2);
 }
 
-TEST_F(RegularFileTest, WhereItCannotBeReplacedTheFormerOneStays) {
+TEST_F(RegularFileTest, IfTheFileCannotBeReplacedTheFormerOneStays) {
     replace_regular_file(path(), "one\n", 0640);
-    std::filesystem::create_directory(path() + ".new");
-    EXPECT_THROW(replace_regular_file(path(), "two\n", 0640), std::runtime_error);
+    const auto link = (folder_ / "link").string();
+    std::filesystem::create_symlink("nowhere/file", link);
+    EXPECT_THROW(replace_regular_file(link, "two\n", 0640), std::runtime_error);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    std::filesystem::create_directory(folder_ / "folder");
+    EXPECT_THROW(replace_regular_file(folder_ / "folder", "two\n", 0640), std::runtime_error);
     EXPECT_EQ(read_regular_file(path()).text, "one\n");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder_}, {}), 3);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@
 
 namespace millpond::test {
 
-/// A client of a port on this machine that speaks TLS. All that it does it does in receive(), without waiting.
+/// A TLS client of a port on this machine. All its work is done in receive(), without waiting.
 class TlsClient {
 public:
-    /// own: the certificate that it shows; null for none.
+    /// own: the certificate that it presents; null for none.
     explicit TlsClient(std::uint16_t port, const Certificate* own = nullptr)
         : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
         if (own != nullptr) {
@@ -46,7 +46,15 @@ public:
     TlsClient& operator=(const TlsClient&) = delete;
 
     void send_text(std::string_view text) { waiting_ += text; }
-    /// Continues the handshake, sends waiting bytes, and takes received ones.
+    /// The common name in the server's certificate; empty before the handshake.
+    [[nodiscard]] std::string peer_name() const {
+        const std::unique_ptr<X509, decltype(&X509_free)> shown{SSL_get1_peer_certificate(ssl_.get()), X509_free};
+        std::array<char, 256> name{};
+        if (shown == nullptr) return {};
+        X509_NAME_get_text_by_NID(X509_get_subject_name(shown.get()), NID_commonName, name.data(), name.size());
+        return name.data();
+    }
+    /// Continues the handshake, sends waiting bytes, and reads available ones.
     void receive() {
         if (over_) return;
         if (!waiting_.empty()) {
@@ -62,7 +70,7 @@ public:
         }
     }
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    /// Whether the connection has ended, well or not.
+    /// Whether the connection has ended, with or without an error.
     [[nodiscard]] bool over() const noexcept { return over_; }
 
 private:

@@ -1,4 +1,5 @@
 #include "service/token.hpp"
+#include "service/config_error.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "service/settings/toml.hpp"
-#include "service/settings/value.hpp"
 #include "service/tls.hpp"
 #include "tests/service/certificate.hpp"
 
@@ -34,7 +34,7 @@ std::string file_with(const test::Folder& folder, const std::string& text, unsig
 std::string refusal(const TokenSource& source) {
     try {
         const Token token{source};
-    } catch (const settings::ConfigError& error) {
+    } catch (const service::ConfigError& error) {
         return error.what();
     }
     return "none";
@@ -86,7 +86,7 @@ TEST(Token, ARefusedOneIsNamedByItsPlaceAndNeverShown) {
 std::string password_refusal(const TokenSource& source) {
     try {
         return "accepted: " + read_secret(source, "password");
-    } catch (const settings::ConfigError& error) {
+    } catch (const service::ConfigError& error) {
         return error.what();
     }
 }
@@ -112,10 +112,10 @@ TEST(Secret, APipeIsRefusedWithoutWaitingForItAndALinkToAFileIsFollowed) {
     const auto file = file_with(folder, "secret\n");
     std::filesystem::create_symlink(file, folder / "link");
     EXPECT_EQ(password_refusal({.file = folder / "link", .environment = {}}), "accepted: secret");
-    EXPECT_THROW(static_cast<void>(settings::text_of(folder / "pipe")), settings::ConfigError);
-    const TlsOptions tls{.certificate = folder / "pipe", .key = folder / "pipe", .client_ca = {}};
-    EXPECT_THROW(TlsContext{tls}, settings::ConfigError);
-    EXPECT_THROW(check_client_files(folder / "pipe", "", ""), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(settings::text_of(folder / "pipe")), service::ConfigError);
+    const tls::Options tls{.certificate = folder / "pipe", .key = folder / "pipe"};
+    EXPECT_THROW(static_cast<void>(server_tls(tls)), service::ConfigError);
+    EXPECT_THROW(check_client_files(folder / "pipe", "", ""), service::ConfigError);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLPOND_TEST_SANITIZER_OWNS_MALLOC 1
-// As sanitizer/allocator_interface.h declares it; Debian's g++ comes without that header.
+// Declared in sanitizer/allocator_interface.h, which Debian's g++ does not have.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, std::size_t),
                                                          void (*on_free)(const volatile void*));
@@ -50,7 +50,7 @@ std::uint64_t AllocationCounter::allocations_everywhere() const noexcept {
 }  // namespace millpond::test
 
 #if !defined(MILLPOND_TEST_SANITIZER_OWNS_MALLOC)
-// The names are the C library's; defined in the program they take the place of its own for every library too.
+// Functions with the names of the C library's replace these for the program and for all libraries.
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" {
 

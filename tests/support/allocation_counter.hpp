@@ -5,10 +5,10 @@
 namespace millpond::test {
 
 /// Counts heap allocations from its construction on: every malloc, calloc, realloc, aligned allocation and operator new
-/// of the program and of the libraries it runs on. TSan hides aligned_alloc and posix_memalign from it.
+/// of the program and of its libraries. TSan hides aligned_alloc and posix_memalign from it.
 ///
-/// Threads: `allocations` and `frees` tell of the thread that calls them, which must be the one that made the counter.
-///          `allocations_everywhere` covers all threads.
+/// Threads: `allocations` and `frees` count those of the calling thread, which must be the one that constructed the
+/// counter. `allocations_everywhere` covers all threads.
 /// Source:  glibc manual, "Replacing malloc"; under ASan and TSan the hooks of sanitizer/allocator_interface.h.
 class AllocationCounter {
 public:

@@ -29,7 +29,7 @@ TEST(AllocationCounter, WorkOnTheStackCountsNothing) {
     EXPECT_EQ(frees, 0U);
 }
 
-/// What `work` adds to a counter; read before any check of gtest runs, which may allocate.
+/// The increase of a counter during `work`, read before any check of gtest, which may allocate.
 template <class Work>
 std::uint64_t allocations_of(Work&& work) {
     const AllocationCounter counter;

@@ -1,8 +1,8 @@
-// For ThreadSanitizer, which knows threads, mutexes and conditions by pthread's names only: C11's, as a library that is
-// not instrumented calls them, go to pthread's. Linked into a program they stand before libc's own. Read-write locks
-// have pthread's names already, but calls that come straight from an ignored library order nothing: they too go by
-// here. glibc's mtx_t, cnd_t and thrd_t are pthread's types under other names, so that functions left out here
-// (trylock, timedlock, ...) work on the same objects. Source: C11 7.26; glibc's nptl/mtx_init.c and its neighbours.
+// Forwards C11's threads, mutexes and conditions to pthread's for ThreadSanitizer, which knows only the latter, in
+// libraries that are not instrumented. Linked into a program, these functions replace libc's. Read-write locks have
+// pthread's names already, but calls directly from an ignored library establish no order, so they are forwarded too.
+// glibc's mtx_t, cnd_t and thrd_t are pthread's types under other names, so that omitted functions (trylock, timedlock,
+// ...) work on the same objects. Source: C11 7.26; glibc's nptl/mtx_init.c and its neighbours.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <threads.h>
@@ -41,7 +41,7 @@ pthread_mutex_t* of(mtx_t* mutex) { return reinterpret_cast<pthread_mutex_t*>(mu
 pthread_cond_t* of(cnd_t* condition) { return reinterpret_cast<pthread_cond_t*>(condition); }
 
 using LockCall = int (*)(pthread_rwlock_t*);
-/// The function of this name that stands behind ours: ThreadSanitizer's.
+/// The next function of this name after ours: ThreadSanitizer's.
 LockCall next(const char* name) { return reinterpret_cast<LockCall>(dlsym(RTLD_NEXT, name)); }
 
 }  // namespace
@@ -51,7 +51,7 @@ extern "C" {
 int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
     auto start = std::make_unique<Start>(function, argument);
     const int error = pthread_create(thread, nullptr, run, start.get());
-    if (error == 0) static_cast<void>(start.release());  // run's
+    if (error == 0) static_cast<void>(start.release());  // owned by run
     return answer(error);
 }
 
@@ -98,8 +98,8 @@ int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     return call(lock);
 }
 
-// What librdkafka does internally is not checked: its reference counts are atomic words that ThreadSanitizer does
-// not see, so its calls of memcpy and free would look like races. What our code does on its threads is looked at.
+// Ignores data races inside librdkafka: its reference counts are atomic words that ThreadSanitizer does not see, so its
+// calls of memcpy and free would look like races. The project's code on its threads is still checked.
 const char* __tsan_default_suppressions() { return "called_from_lib:librdkafka.so\n"; }
 
 }  // extern "C"

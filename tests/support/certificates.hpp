@@ -43,7 +43,7 @@ public:
     Certificates(const Certificates&) = delete;
     Certificates& operator=(const Certificates&) = delete;
 
-    /// False where there is no program openssl.
+    /// Returns false if the program openssl is missing.
     [[nodiscard]] bool made() const { return made_; }
     /// The PEM files of "ours" and "others", and of "ours-server", "ours-client", "others-server", "others-client".
     [[nodiscard]] std::string certificate(const std::string& who) const { return folder_ / (who + ".pem"); }

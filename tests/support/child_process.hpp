@@ -11,10 +11,10 @@
 
 namespace millpond::test {
 
-/// A forked process that runs one function and ends; killed if it still runs when this object goes.
+/// A forked process that runs one function and ends; killed if it still runs when this object is destroyed.
 class ChildProcess {
 public:
-    /// `run` returns the exit status. Start no threads before: only the calling one lives on in the child.
+    /// run: returns the exit status. The process must have one thread: only the calling one exists in the child.
     template <class Run>
         requires std::is_invocable_r_v<int, Run>
     explicit ChildProcess(Run&& run) : pid_(fork()) {
@@ -29,14 +29,14 @@ public:
 
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-    /// kill -9, and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits for its end.
     void kill_now() noexcept {
         if (pid_ <= 0) return;
         kill(pid_, SIGKILL);
         (void)wait_for_end();
     }
 
-    /// The exit status, or minus the signal that ended it.
+    /// The exit status, or the negative number of the signal that ended it.
     [[nodiscard]] int wait_for_end() noexcept {
         int status = 0;
         waitpid(std::exchange(pid_, 0), &status, 0);

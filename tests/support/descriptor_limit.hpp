@@ -12,8 +12,8 @@
 
 namespace millpond::test {
 
-/// Tests that run out of descriptors. They are skipped under UBSan, whose check of a vptr opens a pipe and reports a
-/// false error when it cannot.
+/// Tests that run out of descriptors. They are skipped under UBSan, whose vptr check opens a pipe and reports a false
+/// error if it cannot.
 class Descriptors : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -23,13 +23,14 @@ protected:
     }
 };
 
-/// Descriptors that this process has open.
+/// Number of open descriptors of this process.
 inline std::size_t open_descriptors() {
     const std::filesystem::directory_iterator list{"/proc/self/fd"};
-    return static_cast<std::size_t>(std::distance(begin(list), end(list))) - 1;  // without the list's own
+    return static_cast<std::size_t>(std::distance(begin(list), end(list))) -
+           1;  // without the descriptor of the listing
 }
 
-/// While it lives, no descriptor can be opened.
+/// Makes opening a descriptor fail during its lifetime.
 class NoMoreDescriptors {
 public:
     NoMoreDescriptors() {
@@ -46,8 +47,8 @@ private:
     rlimit before_{};
 };
 
-/// Makes something with a limit on descriptors that rises one by one, until it succeeds or `most` is reached. Returns
-/// how many attempts failed, or -1 when one of them left a descriptor open.
+/// Calls a constructor with a limit on descriptors that rises one by one, until it succeeds or `most` is reached.
+/// Returns the number of failed attempts, or -1 if one of them left a descriptor open.
 template <class Make>
 int failures_without_leak(Make&& make, rlim_t most = 256) {
     rlimit before{};

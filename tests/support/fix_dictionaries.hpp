@@ -4,7 +4,7 @@
 
 namespace millpond::test {
 
-/// The folder with QuickFIX's dictionaries: the one that MILLPOND_FIX_DICTIONARIES names, else what
+/// The folder with QuickFIX's dictionaries: that of MILLPOND_FIX_DICTIONARIES, else the one that
 /// tools/fetch_fix_dictionaries fetches once and keeps. Empty if they are not available, so that the test skips.
 [[nodiscard]] std::string fix_dictionaries();
 

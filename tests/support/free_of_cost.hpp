@@ -10,10 +10,10 @@
 
 namespace millpond::test {
 
-/// Fails the test unless `work` needs no heap, no page fault and no system call but those in `allowed`, the first time
-/// included. It returns whether its answers were right, and is called twice, each time after `prepare`, which may cost
-/// anything: where allocations and faults are counted, and in a forked child where a system call is death. Skips the
-/// last where no seccomp filter may be installed.
+/// Fails the test unless `work`, even in its first run, uses no heap, causes no page fault and makes only the system
+/// calls in `allowed`. `work` returns whether its results were right, and runs twice, each time after `prepare`, whose
+/// cost does not count: once with counted allocations and faults, and once in a forked child that a system call kills.
+/// The second run is skipped if no seccomp filter may be installed.
 template <class Prepare, class Work>
 void expect_no_cost_but(std::span<const long> allowed, Prepare&& prepare, Work&& work) {
     prepare();
@@ -22,7 +22,7 @@ void expect_no_cost_but(std::span<const long> allowed, Prepare&& prepare, Work&&
     const bool right = work();
     const auto faults = pages.faults();
     const auto allocations = heap.allocations();
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Their run times fault and allocate.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Sanitizers fault and allocate.
     EXPECT_EQ(faults, 0U);
     EXPECT_EQ(allocations, 0U);
 #else
@@ -39,13 +39,13 @@ void expect_no_cost_but(std::span<const long> allowed, Prepare&& prepare, Work&&
     EXPECT_EQ(outcome.end, GuardedOutcome::End::done) << outcome;
 }
 
-/// The same without system calls.
+/// Like the function above, with no system calls allowed.
 template <class Work>
 void expect_free_of_cost_at_once(Work&& work) {
     expect_no_cost_but({}, [] {}, work);
 }
 
-/// The same of `work` that was called once before, to warm it up.
+/// Like the function above, after calling `work` once as a warm-up.
 template <class Work>
 void expect_free_of_cost(Work&& work) {
     ASSERT_TRUE(work());

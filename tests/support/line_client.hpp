@@ -18,10 +18,10 @@
 
 namespace millpond::test {
 
-/// A TCP client of a port on this machine that reads lines when it is told to.
+/// A TCP client of a port on this machine that reads lines on request.
 class LineClient {
 public:
-    /// receive_buffer: bytes that the kernel keeps for a client that does not read; 0 is the default.
+    /// receive_buffer: bytes that the kernel buffers for a client that does not read; 0: the default.
     explicit LineClient(std::uint16_t port, int receive_buffer = 0) {
         sockaddr_in address{};
         address.sin_family = AF_INET;
@@ -43,6 +43,12 @@ public:
     void leave() {
         if (socket_ >= 0) close(std::exchange(socket_, -1));
     }
+    /// Ends the connection with a TCP reset.
+    void reset() {
+        const linger none{.l_onoff = 1, .l_linger = 0};
+        setsockopt(socket_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+        leave();
+    }
     void send_text(std::string_view text) {
         while (!text.empty()) {
             const auto sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
@@ -50,18 +56,18 @@ public:
             text.remove_prefix(static_cast<std::size_t>(sent));
         }
     }
-    /// Sends what the kernel takes at once of it, perhaps nothing.
+    /// Sends the part that the kernel accepts at once, possibly nothing.
     void try_send(std::string_view text) {
         [[maybe_unused]] const auto sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     void send_no_more() { shutdown(socket_, SHUT_WR); }
 
-    /// Returns when there is something to receive, or after that time.
+    /// Waits until bytes are available, or for that time.
     void wait(int longest_ms = 1'000) const {
         pollfd readable{socket_, POLLIN, 0};
         poll(&readable, 1, longest_ms);
     }
-    /// Takes what has come without waiting.
+    /// Reads available bytes without waiting.
     void receive() {
         std::array<char, 16'384> buffer;
         for (;;) {
@@ -74,13 +80,13 @@ public:
             return;
         }
     }
-    /// Takes so many bytes of what has come, and forgets them.
+    /// Removes and returns received bytes.
     void skip_at_most(std::size_t bytes) {
         std::array<char, 16'384> buffer;
         const auto got = recv(socket_, buffer.data(), std::min(bytes, buffer.size()), MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) over_ = true;
     }
-    /// Whole lines that have come so far, without their newlines.
+    /// Complete lines received so far, without their newlines.
     [[nodiscard]] std::vector<std::string> lines() const {
         std::vector<std::string> result;
         std::size_t begin = 0;

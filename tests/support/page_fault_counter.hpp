@@ -4,15 +4,16 @@
 
 namespace millpond::test {
 
-/// Counts the page faults of the calling thread from its construction on.
+/// Counts the page faults of the calling thread from its construction on. The constructor touches 64 KiB of the stack,
+/// so that calls that go deeper than any before do not count.
 ///
-/// Threads: made and read on the thread that it observes.
+/// Threads: constructed and read on the thread that it observes.
 /// Source:  getrusage(2), RUSAGE_THREAD.
 class PageFaultCounter {
 public:
     PageFaultCounter() noexcept;
 
-    /// Faults that needed no disk: a page was mapped or copied.
+    /// Faults without disk access: a page was mapped or copied.
     [[nodiscard]] std::uint64_t minor() const noexcept;
     /// Faults that waited for a disk.
     [[nodiscard]] std::uint64_t major() const noexcept;

@@ -3,7 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +35,22 @@ private:
     volatile char* bytes_;
 };
 
+[[gnu::noinline]] void use_stack() {
+    std::array<char, 32'768> bytes;
+    for (std::size_t at = 0; at < bytes.size(); at += 4'096) *static_cast<volatile char*>(&bytes[at]) = 1;
+}
+
+TEST(PageFaultCounter, AStackThatWasNeverAsDeepIsNoFault) {
+    std::uint64_t faults = 0;
+    std::thread{[&] {  // with a stack of its own
+        const PageFaultCounter counter;
+        use_stack();
+        faults = counter.faults();
+    }}
+        .join();
+    EXPECT_LT(faults, 8U);
+}
+
 TEST(PageFaultCounter, TheFirstTouchOfEachPageIsAFaultAndTheSecondIsNone) {
     Pages pages(64);
     const PageFaultCounter first;
@@ -39,7 +58,7 @@ TEST(PageFaultCounter, TheFirstTouchOfEachPageIsAFaultAndTheSecondIsNone) {
     EXPECT_GE(first.minor(), 64U);
     const PageFaultCounter second;
     pages.touch();
-    // A kernel under pressure may take pages away again, but not as many as there are.
+    // A kernel under pressure may remove pages again, but not all of them.
     EXPECT_LT(second.faults(), 64U);
 }
 

@@ -1,4 +1,4 @@
-# Runs a command; `out` holds what it printed. A failure ends the script with it.
+# Runs a command; `out` gets its output. A failure ends the script with the output.
 function(run)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
     if(NOT code EQUAL 0)
@@ -7,7 +7,7 @@ function(run)
     set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# Lets the projects that a test configures use ccache where there is one.
+# Lets projects that a test configures use ccache, if installed.
 find_program(ccache ccache)
 if(ccache)
     set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${ccache}")

@@ -11,7 +11,7 @@
 
 namespace millpond::test {
 
-/// A file in the test's own folder, gone afterwards.
+/// A file in the test's own folder, removed with this object.
 class ScratchFile {
 public:
     ScratchFile(const std::string& name, std::string_view bytes) : path_(::testing::TempDir() + name) {
@@ -26,7 +26,7 @@ private:
     std::string path_;
 };
 
-/// A name that no other test process has.
+/// A name that is unique among test processes.
 [[nodiscard]] inline std::string scratch_name(const std::string& suffix) {
     return "millpond_" + std::to_string(getpid()) + "_" + suffix;
 }

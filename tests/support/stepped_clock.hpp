@@ -4,10 +4,10 @@
 
 namespace millpond::test {
 
-/// Sets the system's clock by so much, for this process only and for as long as the object lives: it replaces
-/// clock_gettime, so that nothing under test needs to know. LINK millpond::stepped_clock.
+/// Steps the system clock, for this process and during its lifetime only: it replaces clock_gettime, so that the tested
+/// code does not change. Link with millpond::stepped_clock.
 ///
-/// Threads: any; one at a time. The kernel's own timestamps do not step.
+/// Threads: any; one at a time. The kernel's own timestamps do not change.
 class ClockStep {
 public:
     explicit ClockStep(std::int64_t nanos) noexcept;

@@ -29,10 +29,10 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 
 enum ExitCode : int { kDone = 0, kRefused = 1, kForbidden = 2, kUnavailable = 3 };
 
-/// Shared by parent and child: the handler may make no system call, so it leaves the number here.
+/// Memory shared by parent and child: the handler may make no system call, so it stores the number here.
 volatile long* forbidden_call = nullptr;
 
-/// Not _exit, around which the sanitizers put work of their own.
+/// Used instead of _exit, which the sanitizers wrap.
 [[noreturn]] void leave(int code) {
     for (;;) syscall(SYS_exit_group, code);
 }
@@ -104,7 +104,7 @@ const char* name_of(long call) {
 }  // namespace
 
 void SyscallGuard::allow_only(std::span<const long> allowed) {
-    // Never freed: that might be a system call.
+    // Never freed: that might need a system call.
     auto& program = *new std::vector<sock_filter>(filter_program(allowed));
     struct sigaction action{};
     action.sa_sigaction = on_forbidden_call;

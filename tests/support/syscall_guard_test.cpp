@@ -28,7 +28,7 @@ TEST(SyscallGuard, WorkWithoutSystemCallsIsDone) {
     EXPECT_EQ(outcome.end, End::done) << outcome;
 }
 
-TEST(SyscallGuard, AWrongAnswerIsTold) {
+TEST(SyscallGuard, AWrongAnswerIsReported) {
     const auto outcome = run_guarded([](SyscallGuard& guard) {
         guard.forbid_all();
         return false;
@@ -73,7 +73,7 @@ TEST(SyscallGuard, CallsBeforeTheGuardIsClosedAreFree) {
     EXPECT_EQ(outcome.end, End::done) << outcome;
 }
 
-TEST(SyscallGuard, ACrashIsNotTakenForSuccess) {
+TEST(SyscallGuard, ACrashIsNotASuccess) {
     const auto outcome = run_guarded([](SyscallGuard&) {
         signal(SIGKILL, SIG_DFL);
         raise(SIGKILL);

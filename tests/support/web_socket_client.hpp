@@ -10,7 +10,7 @@
 
 namespace millpond::test {
 
-/// A WebSocket client of a port on this machine whose messages hold lines. It reads when it is told to, and knows only
+/// A WebSocket client of a port on this machine whose messages contain lines. It reads on request, and supports only
 /// what a server may send: whole frames without a mask.
 ///
 /// Connection: a LineClient, or a TlsClient.
@@ -18,7 +18,7 @@ namespace millpond::test {
 template <class Connection>
 class WebSocketClientOf {
 public:
-    /// headers: more of them, each with its line end. more: of the connection.
+    /// headers: additional headers, each with its line end. more: arguments of the connection.
     template <class... More>
     explicit WebSocketClientOf(std::uint16_t port, std::string_view headers = {}, More... more)
         : client_(port, more...) {
@@ -30,20 +30,20 @@ public:
     void send_text(std::string_view text) { send_frame(kText, text); }
     void send_frame(std::uint8_t opcode, std::string_view payload) {
         std::string frame{static_cast<char>(kLast | opcode)};
-        if (payload.size() <= kLongestShort) {
+        if (payload.size() <= kMaxShort) {
             frame += static_cast<char>(kMasked | payload.size());
         } else {
             frame += static_cast<char>(kMasked | kTwoBytes);
             frame += static_cast<char>(payload.size() >> 8U);
             frame += static_cast<char>(payload.size() & 0xFFU);
         }
-        frame += std::string(4, '\0');  // a mask of zeros changes nothing
+        frame += std::string(4, '\0');  // a mask of zeros
         client_.send_text(frame += payload);
     }
     void send_raw(std::string_view bytes) { client_.send_text(bytes); }
 
     void wait(int longest_ms = 1'000) const { client_.wait(longest_ms); }
-    /// Takes what has come without waiting.
+    /// Reads available bytes without waiting.
     void receive() {
         client_.receive();
         const std::string_view text = client_.text();
@@ -53,11 +53,11 @@ public:
             head_ = text.substr(0, end + 4);
             parsed_ = head_.size();
         }
-        while (take_frame(text.substr(parsed_))) {
+        while (parse_frame(text.substr(parsed_))) {
         }
     }
 
-    /// The response's head; empty before it is there.
+    /// The head of the response; empty until it is complete.
     [[nodiscard]] const std::string& head() const noexcept { return head_; }
     [[nodiscard]] bool agreed() const noexcept { return head_.starts_with("HTTP/1.1 101"); }
     [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
@@ -66,11 +66,11 @@ public:
     [[nodiscard]] const std::vector<std::string>& pongs() const noexcept { return pongs_; }
     /// Frames that a server with lines does not send.
     [[nodiscard]] std::size_t strange() const noexcept { return strange_; }
-    /// Of the close frame; 0 before it is there.
+    /// Code of the close frame; 0 before it arrives.
     [[nodiscard]] std::uint16_t close_code() const noexcept { return close_code_; }
     [[nodiscard]] const std::string& close_reason() const noexcept { return close_reason_; }
     [[nodiscard]] bool over() const noexcept { return client_.over(); }
-    /// That have come.
+    /// Bytes received so far.
     [[nodiscard]] std::size_t bytes() const noexcept { return client_.text().size(); }
     void leave() { client_.leave(); }
 
@@ -80,28 +80,28 @@ private:
     static constexpr std::uint8_t kPong = 10;
     static constexpr unsigned kLast = 0x80;
     static constexpr unsigned kMasked = 0x80;
-    static constexpr std::size_t kLongestShort = 125;
+    static constexpr std::size_t kMaxShort = 125;
     static constexpr std::size_t kTwoBytes = 126;
 
-    bool take_frame(std::string_view bytes) {
+    bool parse_frame(std::string_view bytes) {
         const auto byte = [&](std::size_t at) {
             return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at]));
         };
         if (bytes.size() < 2) return false;
         std::size_t length = byte(1);
         std::size_t begin = 2;
-        if (length > kLongestShort) {
+        if (length > kMaxShort) {
             const std::size_t width = length == kTwoBytes ? 2 : 8;
             if (bytes.size() < begin + width) return false;
             length = 0;
             for (std::size_t i = 0; i < width; ++i) length = length << 8U | byte(begin++);
         }
         if (bytes.size() < begin + length) return false;
-        take(static_cast<std::uint8_t>(byte(0) & 0x0FU), bytes.substr(begin, length));
+        handle(static_cast<std::uint8_t>(byte(0) & 0x0FU), bytes.substr(begin, length));
         parsed_ += begin + length;
         return true;
     }
-    void take(std::uint8_t opcode, std::string_view payload) {
+    void handle(std::uint8_t opcode, std::string_view payload) {
         if (opcode == kText) {
             ++messages_;
             for (std::size_t end = payload.find('\n'); end != std::string_view::npos; end = payload.find('\n')) {

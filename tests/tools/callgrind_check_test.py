@@ -1,4 +1,4 @@
-"""What bench/callgrind/check says of counts, records and compilers."""
+"""bench/callgrind/check with made-up counts, records and compilers."""
 
 import importlib.machinery
 import importlib.util

@@ -1,4 +1,4 @@
-"""What tools/check_skips makes of test results that are made up."""
+"""tools/check_skips with made-up test results."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Which Node tools/find_node gives: programs of a made-up system are in PATH, npm among them."""
+"""The Node that tools/find_node selects, on a made-up system whose programs, including npm, are in PATH."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tools", "find_node")
 NODE = "#!/bin/sh\necho {}\n"
-# Makes the package as `npm install --prefix FOLDER ... node-PLATFORM@VERSION` does, and counts its runs.
+# Makes the package like `npm install --prefix FOLDER ... node-PLATFORM@VERSION`, and counts its runs.
 NPM = """#!/bin/bash
 echo run >>"$RUNS"
 [ "$1 $2" = "install --prefix" ] || exit 3
@@ -42,7 +42,7 @@ class FindNode(unittest.TestCase):
                                 text=True)
 
     def find(self, *arguments):
-        """(exit code, folder, what the Node in it says of itself, standard error)."""
+        """(exit code, folder, output of the Node in it, standard error)."""
         run = self.start(*arguments)
         out, err = run.communicate()
         folder = out.rstrip("\n")

@@ -1,4 +1,5 @@
-"""Which files tools/lint looks at again: a small tree, a made-up clang-tidy that finds the word BAD, g++ for clang."""
+"""The files that tools/lint checks again: a small tree, a fake clang-tidy that reports the word BAD, and g++ as clang.
+"""
 
 import json
 import os
@@ -17,6 +18,13 @@ grep -q BAD "$source" || exit 0
 echo "$source:1:1: error: it is bad"
 exit 1
 """
+RUNNER = """#!/usr/bin/env python3
+import json, subprocess, sys
+words = sys.argv
+with open(words[words.index("-p") + 1] + "/compile_commands.json") as file:
+    sources = {entry["file"] for entry in json.load(file)}
+sys.exit(max(subprocess.call([words[words.index("-clang-tidy-binary") + 1], source]) for source in sources))
+"""
 
 
 class Lint(unittest.TestCase):
@@ -27,6 +35,7 @@ class Lint(unittest.TestCase):
         self.looked_at = os.path.join(self.folder, "looked_at")
         self.version = "1"
         self.put("bin/clang-tidy-19", TIDY, mode=0o755)
+        self.put("bin/run-clang-tidy-19", RUNNER, mode=0o755)
         self.put("bin/clang++-19", '#!/bin/sh\nexec g++ "$@"\n', mode=0o755)
         self.tree = self.make_tree("tree")
 
@@ -82,20 +91,20 @@ class Lint(unittest.TestCase):
 
     def test_files_that_are_compiled_together_are_looked_at_one_by_one_as_if_they_were_not(self):
         self.lint()
-        together = os.path.join(self.tree, "build/dev/src/room_together_1.cpp")
-        self.put("tree/build/dev/src/room_together_1.cpp", '#include "src/a.cpp"\n#include "src/b.cpp"\n')
+        together = os.path.join(self.tree, "build/dev/src/fix_together_1.cpp")
+        self.put("tree/build/dev/src/fix_together_1.cpp", '#include "src/a.cpp"\n#include "src/b.cpp"\n')
         database = os.path.join(self.tree, "build/dev/compile_commands.json")
-        apart = ("src/CMakeFiles/room.dir/a.cpp.o", os.path.join(self.tree, "src/a.cpp"))
+        apart = ("src/CMakeFiles/fix.dir/a.cpp.o", os.path.join(self.tree, "src/a.cpp"))
         flags = f"/usr/bin/g++ -DTWO -I{self.tree}/include"
         entry = {"directory": self.tree, "file": apart[1], "command": f"{flags} -o {apart[0]} -c {apart[1]}"}
         with open(database, "w", encoding="utf-8") as file:
             json.dump([entry], file)
-        self.assertEqual(self.lint()[1], ["a.cpp", "b.cpp"])  # b.cpp has no command any more
+        self.assertEqual(self.lint()[1], ["a.cpp", "b.cpp"])  # b.cpp no longer has a command
         entry = {"directory": self.tree, "file": together,
-                 "command": f"{flags} -Wno-shadow -o src/CMakeFiles/room.dir/room_together_1.cpp.o -c {together}"}
+                 "command": f"{flags} -Wno-shadow -o src/CMakeFiles/fix.dir/fix_together_1.cpp.o -c {together}"}
         with open(database, "w", encoding="utf-8") as file:
             json.dump([entry], file)
-        self.assertEqual(self.lint()[1], ["b.cpp"])  # the command of a.cpp is what it was
+        self.assertEqual(self.lint()[1], ["b.cpp"])  # the command of a.cpp is the former one
         self.put("tree/src/a.cpp", "int BAD();\n")
         self.assertEqual(self.lint()[:2], (1, ["a.cpp"]))
 

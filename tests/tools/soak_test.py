@@ -1,4 +1,4 @@
-"""What tools/soak makes of runs that are made up: flat ones, some that grow or get slower, a machine that changes."""
+"""tools/soak with made-up runs: constant ones, some that grow or get slower, and a machine that changes."""
 
 import contextlib
 import io
@@ -19,7 +19,9 @@ from rate import highest, proven  # noqa: E402
 
 
 def windows(machine=lambda age: 1.0, gateway=lambda age: 1.0, memory=lambda age: 100 * MIB, count=180):
-    """Of a run: how much slower the machine is, and the gateway on it, at an age from 0 to 1; 10 % of noise."""
+    """Windows of a run. The functions give the slowness of the machine and of the gateway at an age from 0 to 1; 10 %
+    of noise.
+    """
     chance = random.Random(1)
 
     def noisy(nanos):
@@ -90,7 +92,7 @@ class MadeUpKafka(Kafka):
 
 
 class MadeUpGateway:
-    """Of 1,000 quotes; every account closes."""
+    """The metrics after 1,000 quotes; every account adds up."""
 
     NAME = "client"
 
@@ -185,7 +187,7 @@ class AccountsOfARun(unittest.TestCase):
         def lose(gateway):
             gateway.sinks["kafka"].update(delivered=990, missed=10)
             gateway.metrics.update(millpond_kafka_messages_total=991, millpond_kafka_lost_total=10)
-            gateway.brokers = [MadeUpKafka(991)]  # and one that reports them
+            gateway.brokers = [MadeUpKafka(991)]  # a broker that reports the missing messages as lost
 
         self.assertEqual(self.faults(lose), [])
 

@@ -1,4 +1,4 @@
-"""Warnings are errors for developers (presets dev, asan, tsan) and in nothing that users build."""
+"""Warnings are errors for developers (presets dev, asan and tsan), and not in builds by users."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import unittest
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 FOR_DEVELOPERS = {"dev", "asan", "tsan"}
-# What is left out needs packages that only its users have; the library and the program show the flags.
+# Excluded parts need more packages; the library and the program show the flags.
 LEFT_OUT = [f"-DMILLPOND_BUILD_{what}=OFF" for what in ("TESTS", "BENCH", "FUZZ", "CALLGRIND")]
 
 
@@ -31,7 +31,7 @@ class WarningsAsErrors(unittest.TestCase):
         self.build = folder.name
 
     def commands(self, *arguments):
-        """The compile commands of our sources, as CMake wrote them."""
+        """The compile commands of our sources, as written by CMake."""
         command = ["cmake", "-B", self.build, "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *arguments]
         run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)

@@ -1,4 +1,4 @@
-// The page of a FIX engine in real Chromium: what it shows is what its sessions do.
+// The page of a FIX engine in real Chromium shows the actions of its sessions.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ let desk;
 let browser;
 let page;
 
-/** Starts `millpond fix ...`; marks: what it must say first. */
+/** Starts `millpond fix ...`. marks: texts to wait for. */
 async function start(args, marks) {
   const child = spawn(PROGRAM, ["fix", ...args], { env: { ...process.env, XDG_STATE_HOME: join(folder, "state") } });
   let said = "";
@@ -119,7 +119,7 @@ test("a reload adds and removes rows, and the connected session goes on", async 
   await row(page, "FIX.4.4:HOUSE->NEW").waitFor();
   await row(page, "FIX.4.4:HOUSE->OUT").waitFor({ state: "detached" });
   assert.equal(await cellOf(page, "FIX.4.4:HOUSE->DESK", "State"), "active");
-  await page.locator("#findings-panel").waitFor({ state: "hidden" });
+  await page.locator("#findings li", { hasText: "No findings." }).waitFor();
   assert.equal(await page.locator("#health-text").textContent(), "Healthy");
 });
 

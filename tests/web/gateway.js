@@ -1,4 +1,4 @@
-// A gateway for one test, and a sender of the feed that it receives.
+// A gateway for one test, and a sender for its feed.
 import { spawn } from "node:child_process";
 import dgram from "node:dgram";
 import { readdirSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ const READY = /Ctrl-C stops it\./;
 const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
 const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
 
-/** A TCP port of the loopback that no program has, below those that the kernel gives out. */
+/** A free TCP port of loopback, below those that the kernel assigns. */
 export async function freePort() {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
@@ -22,7 +22,7 @@ export async function freePort() {
   }
 }
 
-/** Starts a gateway with one feed and one web sink; more: further arguments; web: what the web sink is given. */
+/** Starts a gateway with one feed and one web sink. more: further arguments. web: settings of the web sink. */
 export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes" } = {}) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
   const child = spawn(program, [
@@ -33,7 +33,7 @@ export async function startGateway(more = [], { web = "listen=127.0.0.1:0", prog
   const told = new Promise((done, failed) => {
     const hear = (data) => {
       said += data;
-      // Standard output and the log on standard error come by two pipes, in any order.
+      // Standard output and the log on standard error arrive by two pipes, in any order.
       if ([READY, FEED, PAGE].every((mark) => mark.test(said))) done();
     };
     child.stdout.on("data", hear);
@@ -51,7 +51,7 @@ export async function startGateway(more = [], { web = "listen=127.0.0.1:0", prog
       child.kill("SIGTERM");
       await ended;
     },
-    /** As a crash: nothing is said to anyone. What it leaves in shared memory is removed. */
+    /** Kills the gateway, like a crash, and removes its objects in shared memory. */
     async kill() {
       child.kill("SIGKILL");
       await ended;
@@ -76,20 +76,21 @@ export class Sender {
   /** quotes: {symbol, bid, ask, bidSize, askSize, flags}, prices in 1/10000; at most 32. */
   async send(quotes) {
     const parts = quotes.map(({ symbol, bid, ask, bidSize = 100, askSize = 100, flags = 0 }) => {
-      const bytes = Buffer.alloc(44 + symbol.length);
+      const bytes = Buffer.alloc(48 + symbol.length);
       bytes.writeUInt8(symbol.length, 0);
       bytes.writeUInt16LE(flags, 2);
-      bytes.writeBigInt64LE(BigInt(bid), 4);
-      bytes.writeBigInt64LE(BigInt(ask), 12);
-      bytes.writeBigUInt64LE(BigInt(bidSize), 20);
-      bytes.writeBigUInt64LE(BigInt(askSize), 28);
-      bytes.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 36);
-      bytes.write(symbol, 44, "ascii");
+      bytes.writeUInt8(4, 4); // decimals
+      bytes.writeBigInt64LE(BigInt(bid) * 100_000n, 8);
+      bytes.writeBigInt64LE(BigInt(ask) * 100_000n, 16);
+      bytes.writeBigUInt64LE(BigInt(bidSize), 24);
+      bytes.writeBigUInt64LE(BigInt(askSize), 32);
+      bytes.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 40);
+      bytes.write(symbol, 48, "ascii");
       return bytes;
     });
     const header = Buffer.alloc(40);
     header.write("MPQT", 0, "ascii");
-    header.writeUInt8(1, 4);
+    header.writeUInt8(2, 4);
     header.writeBigUInt64LE(this.#session, 8);
     header.writeBigUInt64LE(this.#sequence, 16);
     header.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 24);
@@ -99,7 +100,7 @@ export class Sender {
     await new Promise((done) => { this.#socket.send(Buffer.concat([header, ...parts]), this.#port, "127.0.0.1", done); });
   }
 
-  /** Passes over sequence numbers, as when datagrams are lost. */
+  /** Skips sequence numbers, like lost datagrams. */
   lose(count) {
     this.#sequence += BigInt(count);
   }

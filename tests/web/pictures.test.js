@@ -1,5 +1,5 @@
-// The pictures of the README: the page and `millpond top` beside a running demo, drawn by Chromium. Each test fails
-// when the headings are no longer those of the picture that is committed; `make pictures` then draws it again.
+// The pictures of the README: the page and `millpond top` beside a running demo, drawn by Chromium. Each test fails if
+// the headings differ from those of the committed picture; `make pictures` then draws it again.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const again = process.env.MILLPOND_DRAW_PICTURES === "1";
 
 const PAGE = /page: (http:\/\/\S+)/;
 const METRICS = /metrics: http:\/\/([\d.:]+)\/metrics/;
-/** As many seconds of quotes as the chart needs to show a line. */
+/** Seconds of quotes after which the chart shows a line. */
 const CHART_SECONDS = 15;
 const TERMINAL = { columns: 112, rows: 30 };
 
@@ -26,7 +26,7 @@ let browser;
 
 before(async () => {
   mkdirSync(drawn, { recursive: true });
-  demo = spawn(PROGRAM, ["gateway", "--demo"]);
+  demo = spawn(PROGRAM, ["demo"]);
   ended = new Promise((done) => { demo.on("exit", done); });
   await new Promise((done, failed) => {
     demo.stderr.resume();
@@ -45,7 +45,7 @@ after(async () => {
   await ended;
 });
 
-/** Draws NAME.png, and holds NAME.txt, the headings of the committed picture, against those of today. */
+/** Draws NAME.png, and compares NAME.txt, the headings of the committed picture, with those of today. */
 async function picture(name, page, headings) {
   const folder = again ? COMMITTED : drawn;
   mkdirSync(folder, { recursive: true });
@@ -67,7 +67,7 @@ test("the picture of the page has today's headings", async () => {
   await picture("page", page, headings.map((one) => one.replaceAll(/\s+/g, " ").trim()));
 });
 
-/** The last whole screen that `millpond top` drew, as it was written to a terminal. */
+/** The last complete screen of `millpond top`, as written to a terminal. */
 async function screenOfTop() {
   const { columns, rows } = TERMINAL;
   const command = `stty cols ${columns} rows ${rows}; exec '${PROGRAM}' top --gateway ${METRICS.exec(said)[1]}`;

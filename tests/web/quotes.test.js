@@ -103,6 +103,9 @@ test("a price knows which way it moved", () => {
 
 test("numbers are written in units that suit them", () => {
   assert.equal(price(1.5), "1.5000");
+  assert.equal(price(1.23456), "1.23456");
+  assert.equal(price(1e-9), "0.000000001");
+  assert.equal(price(429496.7295), "429496.7295");
   assert.equal(price(null), "");
   assert.equal(span(950), "950 ns");
   assert.equal(span(12_340), "12.3 µs");

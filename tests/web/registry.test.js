@@ -1,4 +1,4 @@
-// A kind of sink and a format of feeds of which the page knows nothing are on it like the built-in ones.
+// The page shows a kind of sink and a format of feeds that it does not know, like the built-in ones.
 import assert from "node:assert/strict";
 import dgram from "node:dgram";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ test("a kind and a format that are only in the tests' folder are on the page", {
     const feed = page.locator("#feeds tr[data-name=planted]");
     await feed.getByText(/^ticker on 127/).waitFor();
     const price = Buffer.alloc(8);
-    price.writeBigInt64LE(12_345n);
+    price.writeBigInt64LE(1_234_500_000n);
     socket.send(price, gateway.feedPort, "127.0.0.1");
     await page.locator("#quotes .body [role=row]:visible [data-key=ask]").getByText("1.2345").waitFor();
     const lamp = page.locator("#sinks tr[data-name=lamp]");

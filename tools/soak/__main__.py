@@ -42,7 +42,7 @@ from waiting import Failed
 
 def watch(gateway, sender, seconds, samples):
     """Watches the gateway until the sender has finished, and prints its state every half minute."""
-    # A short run has too few windows to judge latencies by.
+    # A short run has too few windows to judge latencies.
     pause = min(judgement.WINDOW_SECONDS, seconds / 20)
     reference = Reference()
     started = shown = time.monotonic()
@@ -50,7 +50,7 @@ def watch(gateway, sender, seconds, samples):
         while sender.poll() is None:
             time.sleep(pause)
             recent = gateway.health()["rings"][0]["wire"]["recent"]
-            bare = reference.take()
+            bare = reference.read()
             gateway.count_rows(keep=2)
             if recent["count"] and bare[0]:
                 samples.append(Window(gateway.anonymous_memory(), recent["p50"], recent["p99"], *bare))
@@ -83,9 +83,6 @@ class Outcome:
                  *judgement.table(self.samples), ""]
         lines += [f"- {text}: **{verdict}**" for text, verdict in self.verdicts]
         lines += ["", "Sinks and consumers:", ""] + quoted(self.account + self.faults)
-        if self.tried:
-            lines += ["", f"The rate is {rate.SHARE:.0%} of the highest rate that holds for a few seconds, reduced until it holds "
-                      "for a minute. Rates tried:", ""] + quoted(self.tried)
         lines += ["", f"{here['processor']}, {here['cores']} cores, Linux {here['kernel']}, commit {here['commit']}, "
                       f"{here['date']}.", ""]
         return "\n".join(lines)

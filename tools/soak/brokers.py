@@ -11,7 +11,7 @@ import subprocess
 from waiting import Failed, wait_for
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent
-PARTITIONS = 3  # of a topic, tools/kafka_broker
+PARTITIONS = 3  # of a topic, as in tools/kafka_broker
 
 
 def free_port():
@@ -83,7 +83,7 @@ class Kafka(Broker):
 
     def __init__(self, folder):
         port, controller = free_port(), free_port()
-        # Old messages go; the numbers of the others stay, and they are what is counted.
+        # Deletes old messages; the numbers of the others, which are compared, do not change.
         super().__init__([str(TOOLS / "kafka_broker"), str(folder / "kafka"), "127.0.0.1", str(port), str(controller),
                           "log.segment.bytes=67108864", "log.retention.bytes=268435456",
                           "log.retention.check.interval.ms=10000"], port)
@@ -92,12 +92,12 @@ class Kafka(Broker):
         return ["--kafka", f"brokers=127.0.0.1:{self.port}"]
 
     def messages(self):
-        """Number of messages in all topics that the sink uses by default."""
+        """The number of messages in all default topics of the sink."""
         return sum(self.end(topic, partition) for topic in ("bbo", "millpond.events")
                    for partition in range(PARTITIONS))
 
     def end(self, topic, partition):
-        """Number after the newest message. Source: Kafka protocol guide, ListOffsets version 1."""
+        """The number after the newest message. Source: Kafka protocol guide, ListOffsets version 1."""
         name = topic.encode()
         words = (struct.pack(">hhih", 2, 1, 1, -1) + struct.pack(">ii", -1, 1) + struct.pack(">h", len(name)) + name +
                  struct.pack(">iiq", 1, partition, -1))
@@ -105,7 +105,7 @@ class Kafka(Broker):
             link.sendall(struct.pack(">i", len(words)) + words)
             body = answer.read(struct.unpack(">i", answer.read(4))[0])
         error, _, offset = struct.unpack(">hqq", body[-18:])
-        if error == 3:  # there is no such topic: nothing was sent to it
+        if error == 3:  # the topic does not exist: no message was sent to it
             return 0
         if error != 0:
             raise Failed(f"Kafka did not return the number of messages in {topic}: error {error}")
@@ -113,7 +113,7 @@ class Kafka(Broker):
 
 
 def built_with(program, library, folder):
-    """None, or the message with which the program refuses such a sink."""
+    """The error with which the program refuses such a sink, or None."""
     file = folder / f"{library}.toml"
     file.write_text(f'[[ring]]\nname = "x"\n[[feed]]\nlisten = "127.0.0.1:0"\n[[journal]]\nfolder = "{folder}"\n'
                     f'[[{library}]]\n')
@@ -122,7 +122,7 @@ def built_with(program, library, folder):
 
 
 def start(program, folder):
-    """The available brokers; prints which are left out, and why."""
+    """The available brokers; prints the missing ones, and why."""
     with contextlib.ExitStack() as stop_if_one_fails:
         brokers = []
         for kind in (Mosquitto, Kafka):

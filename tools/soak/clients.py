@@ -8,8 +8,13 @@ import threading
 from waiting import Failed, wait_for
 
 MIB = 1024 * 1024
-SEQUENCE_AT = 16  # include/millpond/feed/quotes_layout.hpp
+# The quotes datagram: include/millpond/feed/quotes_layout.hpp.
+SEQUENCE_AT = 16
 COUNT_AT = 36
+HEADER_BYTES = 40
+ENTRY = struct.Struct("<BBHBBB41x")  # lengths of symbol and venue, flags, decimals, levels of the bids and of the asks
+LEVEL_BYTES = 20
+REPEATED = 64
 
 
 class TcpClient(threading.Thread):
@@ -29,7 +34,7 @@ class TcpClient(threading.Thread):
         self.start()
 
     def greet(self):
-        """What precedes the JSON lines."""
+        """The bytes before the JSON lines."""
 
     def run(self):
         rest = b""
@@ -45,7 +50,7 @@ class TcpClient(threading.Thread):
             rest += got
             at = rest.find(self.MARK)
             end = rest.find(b"\n", at)
-            if at < 0 or end < 0:  # an answer may come in parts
+            if at < 0 or end < 0:  # the answer is not complete
                 rest = rest[at:] if at >= 0 else rest[-len(self.MARK):]
                 continue
             self.answer = json.loads(rest[at:end])
@@ -73,7 +78,7 @@ class WebClient(TcpClient):
 
 
 class UdpReceiver(threading.Thread):
-    """Counts the quotes of the udp sink and its missing sequence numbers."""
+    """Counts the quotes of the udp sink, without those that it repeats for late receivers, and the missing sequence numbers."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -96,5 +101,14 @@ class UdpReceiver(threading.Thread):
             count = struct.unpack_from("<H", got, COUNT_AT)[0]
             sequence = struct.unpack_from("<Q", got, SEQUENCE_AT)[0]
             self.missing += sequence - self.next
-            self.quotes += count
+            self.quotes += sum(not flags & REPEATED for flags in entry_flags(got, count))
             self.next = sequence + count
+
+
+def entry_flags(datagram, count):
+    """Yields the flags of each entry of a quotes datagram."""
+    at = HEADER_BYTES
+    for _ in range(count):
+        symbol_bytes, venue_bytes, flags, _decimals, bids, asks = ENTRY.unpack_from(datagram, at)
+        yield flags
+        at += ENTRY.size + symbol_bytes + venue_bytes + LEVEL_BYTES * (bids + asks)

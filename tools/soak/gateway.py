@@ -12,7 +12,7 @@ from waiting import Failed, wait_for, wait_while_it_falls
 
 CLIENTS = {"tcp": (TcpClient, r"tcp sink 'tcp': listens on \S+:(\d+)"),
            "web": (WebClient, r"web sink 'web': http://[^:]+:(\d+)/")}
-SINKS = ("tcp", "web", "csv", "udp", "journal")  # all that need no broker
+SINKS = ("tcp", "web", "csv", "udp", "journal")  # the sinks without a broker
 
 
 class Gateway:
@@ -21,7 +21,7 @@ class Gateway:
     def __init__(self, program, folder, brokers=(), sinks=SINKS, pack=4):
         self.program, self.folder, self.brokers, self.sinks, self.pack = program, folder, brokers, sinks, pack
         self.ring = f"soak-{folder.name}"
-        self.rows = 0  # of csv files that are removed already
+        self.rows = 0  # in csv files that were removed
         self.udp = UdpReceiver()
         self.clients = []
         self.log = open(folder / "gateway.log", "w+", encoding="utf-8")
@@ -103,8 +103,8 @@ class Gateway:
         wait_while_it_falls(self.queued, "events queued in the sinks")
 
     def stop(self):
-        for taker in (*self.clients, self.udp):
-            taker.stopping = True
+        for client in (*self.clients, self.udp):
+            client.stopping = True
         if self.process.poll() is None:
             self.process.terminate()
             try:

@@ -1,9 +1,9 @@
-"""Whether memory and latency are at the end of a run what they were at its beginning.
+"""Compares memory and latency at the end of a run with those at its beginning.
 
-A machine changes its speed and gives its time to others, and a gateway on it gets slower without any fault. So a
-latency is judged by its ratio to that of a bare path (reference.py) measured at the same moments, in those windows in
-which the bare path was within a quarter of its median over the run, and a change counts only when the 95 % intervals of
-the two quarters' medians leave no other way to see it. What they leave open is `not resolved`, which refuses nothing.
+The speed of a machine varies, and so does the latency of a gateway on it. Latency is therefore judged by its ratio to
+that of a bare path (reference.py) measured at the same time, in windows in which the bare path was within a quarter of
+its median over the run. A change fails only if its whole 95 % interval exceeds the bound; if the interval contains the
+bound, the result is `not resolved`, which is not a failure.
 """
 
 import dataclasses
@@ -11,10 +11,10 @@ import math
 import statistics
 
 MIB = 1024 * 1024
-WINDOW_SECONDS = 10  # the gateway's own latencies are of its newest 5 to 10 seconds
-FEWEST_WINDOWS = 6  # in a quarter: fewer have no interval
-MOST_P50, MOST_P99 = 1.25, 1.5
-MOST_MEMORY, MEMORY_SLACK = 1.02, 4 * MIB
+WINDOW_SECONDS = 10  # the gateway's latencies cover its newest 5 to 10 seconds
+MIN_WINDOWS = 6  # per quarter: fewer windows give no interval
+MAX_P50, MAX_P99 = 1.25, 1.5
+MAX_MEMORY, MEMORY_SLACK = 1.02, 4 * MIB
 MET, MISSED, NOT_RESOLVED = "met", "missed", "not resolved on this machine"
 
 
@@ -28,9 +28,10 @@ class Window:
 
 
 def interval(values):
-    """Two of the values that hold the median between them with 95 %; None for fewer than six.
+    """Two of the values, between which the median is with a probability of 95 %; None for fewer than six.
 
-    Source: Conover, Practical Nonparametric Statistics, section 3.2."""
+    Source: Conover, Practical Nonparametric Statistics, section 3.2.
+    """
     values, count = sorted(values), len(values)
     outside, rank = 0.0, 0
     while rank < count // 2 and outside + math.comb(count, rank) / 2**count <= 0.025:
@@ -50,7 +51,7 @@ def judge_memory(windows):
         return "anonymous memory: fewer than four windows", NOT_RESOLVED
     second, last = (statistics.median(w.memory for w in quarters(windows)[i]) for i in (1, 3))
     text = f"anonymous memory, last quarter to second: {last / MIB:.1f} to {second / MIB:.1f} MiB"
-    return text, MISSED if last > second * MOST_MEMORY + MEMORY_SLACK else MET
+    return text, MISSED if last > second * MAX_MEMORY + MEMORY_SLACK else MET
 
 
 def judge_drift(windows, name, most):
@@ -62,8 +63,8 @@ def judge_drift(windows, name, most):
 
     first, last = (ratios(quarters(windows)[i]) for i in (0, 3)) if usual else ([], [])
     text = f"{name} over that of a bare path, last quarter to first, <= {most}"
-    if min(len(first), len(last)) < FEWEST_WINDOWS:
-        return f"{text}: {len(first)} and {len(last)} comparable windows, {FEWEST_WINDOWS} needed", NOT_RESOLVED
+    if min(len(first), len(last)) < MIN_WINDOWS:
+        return f"{text}: {len(first)} and {len(last)} comparable windows, {MIN_WINDOWS} needed", NOT_RESOLVED
     first_low, first_high = interval(first)
     last_low, last_high = interval(last)
     low, high = last_low / first_high, last_high / first_low
@@ -73,7 +74,7 @@ def judge_drift(windows, name, most):
 
 
 def judge(windows):
-    return [judge_memory(windows), judge_drift(windows, "p50", MOST_P50), judge_drift(windows, "p99", MOST_P99)]
+    return [judge_memory(windows), judge_drift(windows, "p50", MAX_P50), judge_drift(windows, "p99", MAX_P99)]
 
 
 def table(windows):

@@ -32,7 +32,7 @@ FIRST = 16_000
 
 
 class RingReader:
-    """`millpond tail`, which reads all and prints nothing."""
+    """`millpond tail`, which reads everything and prints nothing."""
 
     def __init__(self, gateway):
         self.process = subprocess.Popen([gateway.program, "tail", "--ring", gateway.ring, "--symbol", "NO-SUCH-NAME",
@@ -46,7 +46,7 @@ class RingReader:
 
 
 def fault_of(gateway, quotes, seconds):
-    """What does not hold at this rate; empty when all does."""
+    """The reason why the rate fails; empty if it holds."""
     before, came, started = gateway.losses_by_part(), gateway.came(), time.monotonic()
     reader = None if gateway.sinks else RingReader(gateway)
     gateway.send(quotes, seconds).communicate()
@@ -68,8 +68,9 @@ def fault_of(gateway, quotes, seconds):
 
 
 def search(fault_of_rate):
-    """The highest rate that holds, and what the lowest one above it failed by. A rate that fails is tried once more,
-    because another program may have had the processor."""
+    """The highest rate that holds, and why the lowest one above it fails. A rate that fails is tried again, because
+    another program may have used the processor.
+    """
     faults = {}
 
     def holds(quotes):

@@ -1,4 +1,4 @@
-"""The machine that a result is from."""
+"""The machine of a result."""
 
 import datetime
 import os

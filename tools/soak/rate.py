@@ -9,14 +9,14 @@ from waiting import Failed
 
 STEP_SECONDS = 5
 PROOF_SECONDS = 60
-DRAIN_SECONDS = 2  # a sink that still has something then was falling behind
-GROWTH_SECONDS = 0.1  # of quotes: by so much what waits may grow in a step's second half
-SHARE = 0.5  # a machine may get nearly twice as slow in half an hour, and its brokers with it
-FIRST, MOST = 2_000, 4_000_000
+DRAIN_SECONDS = 2  # a sink that still has queued events then was falling behind
+GROWTH_SECONDS = 0.1  # in seconds of quotes: the allowed growth of the queues in the second half of a step
+SHARE = 0.5  # a machine may become nearly twice as slow within half an hour, and so may its brokers
+FIRST, MAX = 2_000, 4_000_000
 
 
-def highest(holds, first=FIRST, most=MOST):
-    """The highest rate that `holds`, to an eighth: doubling, then bisection. 0 when the first one does not."""
+def highest(holds, first=FIRST, most=MAX):
+    """The highest rate that `holds`, to an eighth, by doubling, then bisection; 0 if the first rate fails."""
     good, rate = 0, first
     while rate <= most and holds(rate):
         good, rate = rate, rate * 2
@@ -31,7 +31,7 @@ def highest(holds, first=FIRST, most=MOST):
 
 
 def proven(holds, rate, first=FIRST):
-    """The rate, or the highest in steps of a quarter below it, that `holds` for long. 0 when none does."""
+    """The rate, or the highest one in steps of a quarter below it, that `holds` for long; 0 if none does."""
     while rate >= first and not holds(rate, PROOF_SECONDS):
         rate = rate * 3 // 4
     return rate if rate >= first else 0
@@ -47,8 +47,9 @@ def drains(gateway):
 
 
 def holds_in(gateway, tried):
-    """A function that tries a rate for so many seconds and notes it in `tried`: whether all was sent in time, nothing
-    was lost, and no sink fell behind."""
+    """A function that tries a rate for this many seconds and records in `tried` whether everything was sent in time,
+    nothing was lost, and no sink fell behind.
+    """
 
     def holds(rate, seconds=STEP_SECONDS):
         lost, came = gateway.losses(), gateway.came()
@@ -62,7 +63,7 @@ def holds_in(gateway, tried):
         drained = drains(gateway)
         gateway.settle()
         lost, came = gateway.losses() - lost, gateway.came() - came
-        # A generator that is late or short proves nothing about this rate.
+        # A generator that is late or short says nothing about this rate.
         faults = [text for text, wrong in (("a sink was behind", not drained),
                                            ("a sink fell further behind", grown > rate * GROWTH_SECONDS),
                                            ("the generator was late", late >= 1),
@@ -77,7 +78,7 @@ def holds_in(gateway, tried):
 
 
 def find(program, folder):
-    """SHARE of the highest rate that holds, or less until that holds for long, and a line for each rate tried."""
+    """SHARE of the highest rate that holds, or less until it holds for long, and a line for each rate tried."""
     print(f"searching for the highest rate in steps of {STEP_SECONDS} s, doubled until one is too high, then bisected; then "
           f"{PROOF_SECONDS} s at {SHARE:.0%} of it, reduced until it holds; about four minutes", flush=True)
     place = folder / "search"

@@ -1,6 +1,6 @@
-"""What this machine does without a gateway: one thread sends a datagram on loopback every two milliseconds, another one
-waits for it in poll and notes how long after the kernel's receive time it holds it. As a program of its own it answers
-each line on its standard input by one of JSON about what came since the last one.
+"""The latency of this machine without a gateway: one thread sends a datagram on loopback every two milliseconds;
+another waits for it with poll and records the time since the kernel received it. As a program, answers each line on
+standard input with a line of JSON about the datagrams since the last one.
 """
 
 import json
@@ -21,7 +21,7 @@ class Reference:
         self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
 
-    def take(self):
+    def read(self):
         """p50 and p99 in nanoseconds since the last call; zeros if nothing arrived."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()

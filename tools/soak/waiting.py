@@ -4,7 +4,7 @@ import time
 
 
 class Failed(Exception):
-    """The run cannot continue; the text has the reason."""
+    """The run cannot continue; the text is the reason."""
 
 
 def wait_for(done, what, patience=60):
@@ -16,7 +16,7 @@ def wait_for(done, what, patience=60):
 
 
 def wait_while_it_falls(read, what, patience=60):
-    """Until read() is 0; it may take any time as long as a new minimum is reached within `patience` seconds."""
+    """Waits until read() is 0, as long as it reaches a new minimum within `patience` seconds."""
     least = None
     deadline = time.monotonic() + patience
     while now := read():

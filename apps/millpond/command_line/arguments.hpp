@@ -7,8 +7,10 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,32 +34,34 @@ public:
     Option* required(bool yes = true);
     Option* check(const Check& check);
     Option* one_of(std::initializer_list<std::string> words);
-    /// Refuses an empty value, which would otherwise count as not given.
+    /// Refuses an empty value, which would otherwise count as missing.
     Option* nonempty();
     Option* needs(Option* other);
     Option* excludes(Option* other);
-    /// What the help shows for the value.
+    /// Name of the value in the help.
     Option* type_name(const std::string& name);
     /// Shows the current value of the target as the default in the help.
     Option* capture_default_str();
-    /// Whether more than one value may follow a single mention of the option.
+    /// Allows several values after one occurrence of the option.
     Option* allow_extra_args(bool yes);
-    /// The value is a list of KEY=VALUE. keys: each with what its value looks like, as in type_name; empty: true or
-    /// false.
+    /// Makes the value a list of KEY=VALUE. keys: the keys, each with the form of its value as in type_name; an empty
+    /// form is true or false.
     Option* takes_pairs(std::vector<std::pair<std::string, std::string>> keys);
-    /// Splits a value into several.
+    /// Leaves the option out of the help, which has a topic for it, but not out of the manual page.
+    Option* in_topic();
+    /// Splits a value into several at this character.
     Option* delimiter(char separator);
 
     [[nodiscard]] bool is_positional() const;
     [[nodiscard]] bool takes_value() const;
-    /// Of an operand its name, of an option all its names, with their dashes.
+    /// Name of an operand; all names of an option, with their dashes.
     [[nodiscard]] std::string names() const;
-    /// Without the dashes.
+    /// Name without the dashes.
     [[nodiscard]] std::vector<std::string> long_names() const;
     [[nodiscard]] std::string type() const;
     [[nodiscard]] std::string help() const;
     [[nodiscard]] std::string default_text() const;
-    /// Of takes_pairs.
+    /// Keys set by takes_pairs.
     [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& pairs() const noexcept { return pairs_; }
     [[nodiscard]] bool is(const CLI::Option* parsed) const noexcept { return parsed_ == parsed; }
 
@@ -77,7 +81,7 @@ public:
 class Arguments {
 public:
     Arguments(const std::string& name, const std::string& help);
-    /// A subcommand's, for add_subcommand.
+    /// Used by add_subcommand for a subcommand's arguments.
     Arguments(const Arguments& parent, CLI::App* parser);
     Arguments(const Arguments&) = delete;
     Arguments& operator=(const Arguments&) = delete;
@@ -85,9 +89,11 @@ public:
 
     Arguments* add_subcommand(const std::string& name, const std::string& help);
     void require_subcommand(std::size_t count);
-    /// What the help prints at the end, such as examples.
+    /// Sets the text at the end of the help, such as examples.
     void footer(const std::string& text);
-    /// Adds --version, which prints `text`.
+    /// Adds a topic, which the help lists and `--help NAME` prints. name: one word or more. text: without the heading.
+    void add_topic(const std::string& name, const std::string& summary, const std::function<std::string()>& text);
+    /// Adds -V and --version, which print `text`.
     void version(const std::string& text);
 
     Option* add_flag(const std::string& name, bool& target, const std::string& help);
@@ -107,12 +113,15 @@ public:
     /// Calls `given` while parsing with the option's values.
     Option* add_option(const std::string& name, const std::function<void(const std::vector<std::string>&)>& given,
                        const std::string& help);
-    /// The same for an option with one value.
+    /// Calls `given` while parsing with the value of an option.
     Option* add_option(const std::string& name, const std::function<void(const std::string&)>& given,
                        const std::string& help);
 
-    /// Returns false after --help or --version, whose text it prints. Throws ParseError. Underscores in names of flags,
-    /// as keys of a file have them, become hyphens in `argv`.
+    /// Notes an option of an earlier version, which is no longer one. value: what it is fixed to.
+    void add_removed(const std::string& name, const std::string& value);
+
+    /// Parses the command line. Returns false after printing the text of --help or --version. Throws ParseError.
+    /// Replaces underscores in flag names, as in keys of a file, by hyphens in `argv`.
     [[nodiscard]] bool parse(int argc, char** argv);
     /// Whether the command line named this subcommand.
     [[nodiscard]] bool parsed() const;
@@ -120,24 +129,41 @@ public:
     [[nodiscard]] std::string name() const;
     [[nodiscard]] std::string help() const;
     [[nodiscard]] std::string footer() const;
-    /// What --help prints. parents: the words before the command's name.
+    /// Returns the text of --help, wrapped. parents: words before the command's name.
     [[nodiscard]] std::string help_page(const std::string& parents) const;
-    /// Null for the program.
+    /// The parent command; null for the program.
     [[nodiscard]] const Arguments* parent() const noexcept { return parent_; }
     [[nodiscard]] const std::list<Arguments>& subcommands() const noexcept { return subcommands_; }
     [[nodiscard]] std::vector<Option> options() const;
-    /// name: with its dashes.
+    /// Finds an option by its name with dashes.
     [[nodiscard]] std::optional<Option> find_option(const std::string& name) const;
+    /// The value that a removed option is fixed to; empty if there is none of that name.
+    [[nodiscard]] std::string removed_value(std::string_view name) const;
 
 private:
+    struct Topic {
+        std::string name;
+        std::string summary;
+        std::function<std::string()> text;
+    };
+    /// The text of `COMMAND --help TOPIC`; nullopt if the command line is another one. Throws std::invalid_argument for
+    /// an unknown topic.
+    [[nodiscard]] std::optional<std::string> topic_page(std::span<char* const> words) const;
+    [[nodiscard]] std::string full_page() const;
+    [[nodiscard]] std::string path() const;
+    void set_footer();
+
     template <class Target>
     Option* add(const std::string& name, Target& target, const std::string& help);
     Option* keep(CLI::Option* option);
 
     const Arguments* parent_{nullptr};
-    std::shared_ptr<CLI::App> parser_;  // a subcommand's shares the program's
+    std::shared_ptr<CLI::App> parser_;  // a subcommand's parser shares ownership of the program's
     std::list<Option> options_;
     std::list<Arguments> subcommands_;
+    std::vector<Topic> topics_;
+    std::string footer_;
+    std::vector<std::pair<std::string, std::string>> removed_;  // options with the values that they are fixed to
 };
 
 }  // namespace millpond::app

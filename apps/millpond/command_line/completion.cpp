@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 
 namespace millpond::app {
 namespace {
 
-/// The words that an option takes, as its type names them ("spin|block", "TEXT:{table,json}"); empty when it takes
-/// anything.
+/// Returns the words that an option accepts, from its type ("spin|block", "TEXT:{table,json}"); empty if it accepts any
+/// text.
 std::string words_of(std::string type) {
     if (const auto open = type.find('{'); open != std::string::npos) {
         type = type.substr(open + 1, type.find('}', open) - open - 1);
@@ -29,7 +29,7 @@ std::string words_of(std::string type) {
     return type;
 }
 
-/// "listen= format=bbo28 format=itch gro=true gro=false": the keys with the words that they take.
+/// Returns the keys with the words that they accept: "listen= format=bbo28 format=itch rebuild=true rebuild=false".
 std::string pairs_of(const Option& option) {
     std::string pairs;
     for (const auto& [key, shape] : option.pairs()) {
@@ -47,8 +47,8 @@ std::string pairs_of(const Option& option) {
 struct Cases {
     std::string paths;   ///< Subcommands of each command.
     std::string words;   ///< Options and operands of each subcommand.
-    std::string values;  ///< Values of options that take a fixed choice of words, or pairs.
-    std::string free;    ///< Options whose value is a file name or free text.
+    std::string values;  ///< Values of options with a fixed choice of words, or pairs.
+    std::string free;    ///< Options with a file name or free text as their value.
 };
 
 void collect(const Arguments& app, const std::string& path, Cases& cases) {
@@ -78,7 +78,8 @@ void collect(const Arguments& app, const std::string& path, Cases& cases) {
     fmt::format_to(std::back_inserter(cases.words), "            \"{}\") words=\"{}\";;\n", path, words);
 }
 
-/// path: the subcommands given so far; previous: the word before the one to be completed.
+/// Returns the part of the script that both shells share. Its variables: path, the subcommands so far; previous, the
+/// word before the one to be completed.
 std::string shared_body(const Arguments& program) {
     Cases cases;
     collect(program, program.name(), cases);
@@ -143,6 +144,60 @@ std::string zsh(const Arguments& program) {
         program.name(), shared_body(program));
 }
 
+/// A text as one word of fish, in single quotes.
+std::string fish_word(std::string_view text) {
+    std::string word = "'";
+    for (const char c : text.substr(0, text.find('\n'))) {
+        if (c == '\'' || c == '\\') word += '\\';
+        word += c;
+    }
+    return word + "'";
+}
+
+void fish_lines(const Arguments& app, const std::string& path, const std::string& program, std::string& out) {
+    const auto at = fmt::format("complete -c {0} -n '__{0}_at \"{1}\"'", program, path);
+    for (const auto& sub : app.subcommands()) {
+        out += fmt::format("{} -f -a {} -d {}\n", at, sub.name(), fish_word(sub.help()));
+        fish_lines(sub, path + (path.empty() ? "" : " ") + sub.name(), program, out);
+    }
+    for (const auto& option : app.options()) {
+        if (option.is_positional()) {
+            if (const auto words = words_of(option.type()); !words.empty())
+                out += fmt::format("{} -f -a {}\n", at, fish_word(words));
+            continue;
+        }
+        for (const auto& name : option.long_names()) {
+            out += fmt::format("{} -l {} -d {}", at, name, fish_word(option.help()));
+            if (option.takes_value()) {
+                const auto words = option.pairs().empty() ? words_of(option.type()) : pairs_of(option);
+                out += words.empty() ? " -r" : fmt::format(" -x -a {}", fish_word(words));
+            }
+            out += '\n';
+        }
+    }
+}
+
+/// The path of the command is made of the words that are commands at their place.
+std::string fish(const Arguments& program) {
+    Cases cases;
+    collect(program, program.name(), cases);
+    std::string lines;
+    fish_lines(program, "", program.name(), lines);
+    std::string paths = cases.paths;
+    std::replace(paths.begin(), paths.end(), '|', ' ');
+    return fmt::format(
+        "# Completion of {0} for fish; made by `{0} completion fish`.\n"
+        "function __{0}_at\n"
+        "    set -l path {0}\n"
+        "    for word in (commandline -opc)[2..-1]\n"
+        "        contains -- \"$path $word\" {1}; and set path \"$path $word\"\n"
+        "    end\n"
+        "    test \"$path\" = (string trim \"{0} $argv[1]\")\n"
+        "end\n"
+        "{2}",
+        program.name(), paths, lines);
+}
+
 }  // namespace
 
 Command completion_command(Arguments& program) {
@@ -150,11 +205,12 @@ Command completion_command(Arguments& program) {
     command->footer(
         "Examples:\n"
         "  millpond completion bash > /etc/bash_completion.d/millpond\n"
-        "  source <(millpond completion bash)");
+        "  source <(millpond completion bash)\n"
+        "  millpond completion fish > ~/.config/fish/completions/millpond.fish");
     auto shell = std::make_shared<std::string>();
-    command->add_option("SHELL", *shell, "bash or zsh")->required()->one_of({"bash", "zsh"});
+    command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->one_of({"bash", "zsh", "fish"});
     return {command, [&program, shell] {
-                fmt::print("{}", *shell == "zsh" ? zsh(program) : bash(program));
+                fmt::print("{}", *shell == "zsh" ? zsh(program) : *shell == "fish" ? fish(program) : bash(program));
                 return 0;
             }};
 }

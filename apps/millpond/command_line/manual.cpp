@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -8,9 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/millpond/command.hpp"
+#include <unistd.h>
+
+#include "apps/millpond/command_line/command.hpp"
 #include "service/build_info.hpp"
 #include "service/settings/nearest.hpp"
+#include "service/stdio_pipe.hpp"
 
 namespace millpond::app {
 namespace {
@@ -39,7 +43,7 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// "millpond config check", from the top.
+/// Returns the full name of a command, such as "millpond config check".
 std::string full_name(const Arguments& app, std::string_view between) {
     const auto* parent = app.parent();
     return parent == nullptr ? app.name() : full_name(*parent, between) + std::string{between} + app.name();
@@ -63,7 +67,7 @@ std::string option_paragraphs(const Arguments& app) {
         const auto help = option.help();
         const auto line_end = std::min(help.find('\n'), help.size());
         text += escaped(help.substr(0, line_end)) + "\n";
-        // After the first line comes a preformatted table.
+        // The lines after the first one are a preformatted table.
         if (line_end != help.size()) text += ".nf\n" + escaped(help.substr(line_end + 1)) + "\n.fi\n";
         if (!option.default_text().empty()) {
             text += fmt::format("Default: {}.\n", escaped(option.default_text()));
@@ -102,17 +106,19 @@ std::string page_of(const Arguments& app) {
     } else {
         write_nested(app, page);
         if (!footer(app).empty()) page += ".SH NOTES\n" + footer(app);
-        page += ".SH SEE ALSO\n\\fBmillpond\\fR(1)\n";
+        page += fmt::format(".SH SEE ALSO\n\\fB{}\\fR(1)", escaped(full_name(*app.parent(), "-")));
+        for (const auto& sub : app.subcommands()) page += fmt::format(", \\fB{}\\fR(1)", escaped(full_name(sub, "-")));
+        page += "\n";
     }
     return page;
 }
 
-const Arguments& find(const Arguments& program, const std::string& name) {
-    for (const auto& sub : program.subcommands()) {
+const Arguments& find(const Arguments& group, const std::string& name) {
+    for (const auto& sub : group.subcommands()) {
         if (sub.name() == name) return sub;
     }
     std::vector<std::string> names;
-    for (const auto& sub : program.subcommands()) names.push_back(sub.name());
+    for (const auto& sub : group.subcommands()) names.push_back(sub.name());
     const auto hint = settings::did_you_mean(name, std::vector<std::string_view>{names.begin(), names.end()});
     throw UsageError(fmt::format("manual: unknown command '{}'; {}", name,
                                  hint.empty() ? fmt::format("known are: {}", fmt::join(names, ", ")) : hint));
@@ -126,30 +132,51 @@ void write_file(const Arguments& app, const std::string& folder) {
     if (!out) throw std::runtime_error(fmt::format("manual: cannot write '{}'", path));
 }
 
-void write_all(const Arguments& program, const std::string& folder) {
-    write_file(program, folder);
-    for (const auto& sub : program.subcommands()) write_file(sub, folder);
+void write_all(const Arguments& app, const std::string& folder) {
+    write_file(app, folder);
+    for (const auto& sub : app.subcommands()) write_all(sub, folder);
+}
+
+bool is_shown_by(const char* shell_command, const std::string& text) {
+    service::StdioPipe pager{popen(shell_command, "w")};
+    if (!pager) return false;
+    std::fwrite(text.data(), 1, text.size(), pager.get());
+    return pclose(pager.release()) == 0;
+}
+
+/// Shows a page on a terminal with man(1) or, where that is missing, its help with a pager. Prints it otherwise.
+void show(const Arguments& app) {
+    const auto page = page_of(app);
+    if (isatty(STDOUT_FILENO) != 1) {
+        fmt::print("{}", page);
+        return;
+    }
+    if (is_shown_by("command -v man >/dev/null && exec man -l -", page)) return;
+    const auto help = app.help_page(app.parent() == nullptr ? "" : full_name(*app.parent(), " "));
+    if (!is_shown_by("exec ${PAGER:-less}", help)) fmt::print("{}", help);
 }
 
 }  // namespace
 
 Command manual_command(Arguments& program) {
-    auto* command = program.add_subcommand("manual", "Print the manual page of the program or of a subcommand.");
+    auto* command = program.add_subcommand("manual", "Show the manual page of the program or of a subcommand.");
     command->footer(
         "Examples:\n"
-        "  millpond manual gateway | man -l -\n"
-        "  millpond manual > millpond.1");
-    auto name = std::make_shared<std::string>();
+        "  millpond manual gateway\n"
+        "  millpond manual fix acceptor > millpond-fix-acceptor.1");
+    auto names = std::make_shared<std::vector<std::string>>();
     auto folder = std::make_shared<std::string>();
-    auto* one = command->add_option("SUBCOMMAND", *name, "subcommand; the program's own page if omitted");
+    auto* one = command->add_option("SUBCOMMAND", *names, "subcommand; the program's own page if omitted");
     command->add_option("--all", *folder, "write all pages as files into this folder instead")
         ->type_name("FOLDER")
         ->excludes(one);
-    return {command, [&program, name, folder] {
+    return {command, [&program, names, folder] {
                 if (!folder->empty()) {
                     write_all(program, *folder);
                 } else {
-                    fmt::print("{}", page_of(name->empty() ? program : find(program, *name)));
+                    const auto* chosen = &program;
+                    for (const auto& name : *names) chosen = &find(*chosen, name);
+                    show(*chosen);
                 }
                 return 0;
             }};

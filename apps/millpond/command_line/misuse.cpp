@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,9 @@ std::string unknown_command(const Arguments& of, std::string_view name) {
 }
 
 std::string unknown_option(const Arguments& of, std::string_view name) {
+    if (const auto value = of.removed_value(name); !value.empty()) {
+        return fmt::format("option '{}' was removed; it is fixed to: {}", name, value);
+    }
     std::vector<std::string> names;
     for (const auto& one : of.options()) {
         for (const auto& word : one.long_names()) names.push_back("--" + word);
@@ -41,7 +45,7 @@ std::string unknown_option(const Arguments& of, std::string_view name) {
     return fmt::format("unknown option '{}'{}", name, guess(name, known));
 }
 
-/// after_command: whether the operand directly follows the command's name.
+/// Error message for an unexpected operand. after_command: whether it directly follows the command's name.
 std::string unexpected_operand(const Arguments& of, std::string_view word, bool after_command) {
     std::string hint;
     for (const auto& one : of.options()) {
@@ -66,7 +70,7 @@ const Arguments& chosen(const Arguments& program, std::span<char* const> argumen
 
 std::string misuse(const Arguments& program, std::span<char* const> arguments, const ParseError& error) {
     const auto* at = &program;
-    std::size_t of_command = 0;  // index of the first argument behind the command's name
+    std::size_t of_command = 0;  // index of the first argument after the command's name
     std::ptrdiff_t operands = 0;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string_view word{arguments[i]};

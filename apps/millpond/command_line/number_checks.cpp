@@ -27,7 +27,7 @@ std::optional<Number> parse(std::string_view text) {
     return number;
 }
 
-/// good: whether a finite number is valid. Returns what was expected; empty if valid.
+/// Makes a check of a finite number by the predicate `good`. expected: description for the error.
 template <class Good>
 Check number_where(std::string expected, Good good) {
     return [expected, good](const std::string& text) {
@@ -39,32 +39,31 @@ Check number_where(std::string expected, Good good) {
 
 }  // namespace
 
-Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
-    return [lowest, highest](const std::string& text) -> std::string {
+Check whole_number(std::uint64_t min, std::uint64_t max) {
+    return [min, max](const std::string& text) -> std::string {
         const auto number = parse<std::uint64_t>(text);
         // A leading 0 would be read as octal.
         const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
-        if (is_decimal && *number >= lowest && *number <= highest) return {};
-        return highest == UINT64_MAX
-                   ? fmt::format("expects a whole number of at least {}, found '{}'", lowest, text)
-                   : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
+        if (is_decimal && *number >= min && *number <= max) return {};
+        return max == UINT64_MAX ? fmt::format("expects a whole number of at least {}, found '{}'", min, text)
+                                 : fmt::format("expects a whole number from {} to {}, found '{}'", min, max, text);
     };
 }
 
-Check power_of_two(std::uint64_t lowest, std::uint64_t highest) {
-    return [is_number = whole_number(lowest, highest)](const std::string& text) -> std::string {
+Check power_of_two(std::uint64_t min, std::uint64_t max) {
+    return [is_number = whole_number(min, max)](const std::string& text) -> std::string {
         if (auto fault = is_number(text); !fault.empty()) return fault;
         if (std::has_single_bit(*parse<std::uint64_t>(text))) return {};
         return fmt::format("expects a power of two, found '{}'", text);
     };
 }
 
-Check number_between(double least, double most) {
-    return number_where(fmt::format("a number from {} to {}", least, most),
-                        [least, most](double number) { return number >= least && number <= most; });
+Check number_between(double min, double max) {
+    return number_where(fmt::format("a number from {} to {}", min, max),
+                        [min, max](double number) { return number >= min && number <= max; });
 }
 
-// Here rather than with the parser, which must not include service.
+// Defined here because the parser's file must not include service.
 Option* Option::nonempty() {
     return check([](const std::string& text) { return text.empty() ? std::string{"it is empty"} : std::string{}; });
 }

@@ -4,19 +4,19 @@
 
 #include "apps/millpond/command_line/arguments.hpp"
 
-/// Checks of numbers on the command line. The parser alone takes -1 for the largest unsigned number, and its own ranges
+/// Checks of numbers on the command line. The parser alone reads -1 as the largest unsigned number, and its ranges
 /// print bounds of 300 digits.
 namespace millpond::app {
 
-/// Decimal digits only, from `lowest` to `highest`. CLI11 alone also reads a number beyond 2^64 as 2^64 - 1, and 010
+/// Decimal digits only, from `min` to `max`. CLI11 alone also reads a number beyond 2^64 as 2^64 - 1, and 010
 /// as 8.
-[[nodiscard]] Check whole_number(std::uint64_t lowest = 0, std::uint64_t highest = UINT64_MAX);
+[[nodiscard]] Check whole_number(std::uint64_t min = 0, std::uint64_t max = UINT64_MAX);
 
-/// The same of powers of two.
-[[nodiscard]] Check power_of_two(std::uint64_t lowest, std::uint64_t highest);
+/// A power of two in decimal digits, from `min` to `max`.
+[[nodiscard]] Check power_of_two(std::uint64_t min, std::uint64_t max);
 
 /// A finite number between both bounds.
-[[nodiscard]] Check number_between(double least, double most);
+[[nodiscard]] Check number_between(double min, double max);
 
 /// Adds whole_number to every option of the program and its subcommands whose value is unsigned.
 void check_unsigned_options(const Arguments& program);

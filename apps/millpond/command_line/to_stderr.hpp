@@ -8,7 +8,7 @@
 
 namespace millpond {
 
-/// Writes text to standard error. A closed reader is not an error: a program does not terminate because of it.
+/// Writes text to standard error. Ignores errors, so that a closed reader does not end the program.
 ///
 /// Threads: any.
 template <class... Args>

@@ -10,14 +10,17 @@
 namespace millpond::app::doctor {
 namespace {
 
-/// The stages in order of the path. Each adds its finding and returns whether to continue.
-class Way {
+/// Checks the stages of a datagram's path in order. Each function adds its finding and returns whether to continue.
+class Diagnosis {
 public:
-    explicit Way(const FeedFacts& facts) : facts_(facts), to_(facts.listen.to_string()) {}
+    explicit Diagnosis(const FeedFacts& facts) : facts_(facts), to_(facts.listen.to_string()) {}
 
-    std::vector<Finding> follow() {
+    std::vector<Finding> run() {
         gateway();
-        if (link() && membership() && on_the_link() && socket() && buffer() && decoder()) {
+        const bool arrives = facts_.connect.empty()
+                                 ? link() && membership() && on_the_link() && socket() && buffer() && decoder()
+                                 : connection();
+        if (arrives) {
             findings_.insert(findings_.end(), facts_.gateway_findings.begin(), facts_.gateway_findings.end());
         }
         return std::move(findings_);
@@ -33,20 +36,28 @@ private:
         return false;
     }
 
-    /// Not part of the path: without an answer the other stages are still valid.
+    /// Checks the gateway's answer. The other stages do not depend on it.
     void gateway() {
-        const auto& silence = facts_.gateway_silence;
-        if (!facts_.gateway_asked) return;
-        if (silence.empty()) {
+        const auto& error = facts_.gateway_error;
+        if (!facts_.gateway_queried) return;
+        if (error.empty()) {
             good("gateway", "answers");
         } else if (facts_.gateway_runs) {
-            broken("gateway",
-                   fmt::format("has a socket on the feed's port, but does not report its health: {}", silence),
+            broken("gateway", fmt::format("has a socket on the feed's port, but does not report its health: {}", error),
                    "systemctl status millpond; journalctl -u millpond -n 50");
         } else {
             findings_.push_back(
-                {"gateway", Level::advice, fmt::format("none runs: {}", silence), "systemctl start millpond"});
+                {"gateway", Level::advice, fmt::format("none runs: {}", error), "systemctl start millpond"});
         }
+    }
+
+    bool connection() {
+        const auto server = facts_.connect.to_string();
+        if (facts_.connection_error.empty())
+            return good("connection", fmt::format("{} accepts connections; the login was not tried", server));
+        return broken("connection", fmt::format("cannot connect to {}: {}", server, facts_.connection_error),
+                      fmt::format("ip route get {}; check connect of feed '{}', the server and firewalls between",
+                                  facts_.connect.host(), facts_.feed));
     }
 
     bool link() {
@@ -116,10 +127,10 @@ private:
     }
 
     bool socket() {
-        const bool kept_from_gateway = facts_.gateway_took == 0U && facts_.kernel_drops == 0;
+        const bool kept_from_gateway = facts_.gateway_received == 0U && facts_.kernel_drops == 0;
         if (!facts_.socket_opened && !kept_from_gateway) {
-            return good("socket", facts_.gateway_took
-                                      ? fmt::format("{} datagrams at the gateway's socket", *facts_.gateway_took)
+            return good("socket", facts_.gateway_received
+                                      ? fmt::format("{} datagrams at the gateway's socket", *facts_.gateway_received)
                                       : fmt::format("no socket opened next to the gateway's: {}", facts_.socket_error));
         }
         if (facts_.at_socket != 0) return good("socket", fmt::format("{} datagrams at the socket", facts_.at_socket));
@@ -176,6 +187,6 @@ private:
 
 }  // namespace
 
-std::vector<Finding> diagnose(const FeedFacts& facts) { return Way{facts}.follow(); }
+std::vector<Finding> diagnose(const FeedFacts& facts) { return Diagnosis{facts}.run(); }
 
 }  // namespace millpond::app::doctor

@@ -8,10 +8,11 @@
 
 #include <millpond/core/json_string.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
-#include "apps/millpond/doctor/machine.hpp"
+#include "apps/millpond/doctor/finding.hpp"
 #include "apps/millpond/doctor/observe.hpp"
+#include "apps/millpond/doctor/report.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/read.hpp"
 #include "service/http/get.hpp"
@@ -29,22 +30,6 @@ struct DoctorOptions {
     std::string format{"text"};
 };
 
-doctor::Needs needs_of(const gateway::Config& config) {
-    constexpr std::uint64_t kEntry = 128;
-    constexpr std::uint64_t kBoardSlot = 192;
-    doctor::Needs needs;
-    for (const auto& ring : config.rings) {
-        if (ring.pin) needs.pinned.insert(*ring.pin);
-        needs.realtime |= ring.realtime.value_or(0) != 0;
-        needs.lock |= ring.lock;
-        if (ring.huge_pages != gateway::Wanted::none) {
-            needs.huge_bytes += ring.capacity * kEntry + ring.max_instruments * kBoardSlot;
-        }
-    }
-    for (const auto& feed : config.feeds) needs.receive_buffer = std::max(needs.receive_buffer, feed.receive_buffer);
-    return needs;
-}
-
 void print_json(const std::vector<Finding>& findings) {
     std::string out = "{\"findings\":[";
     for (const auto& one : findings) {
@@ -53,13 +38,6 @@ void print_json(const std::vector<Finding>& findings) {
                            core::json_string(one.what), core::json_string(one.fix));
     }
     fmt::print("{}]}}\n", out);
-}
-
-void print_text(const std::vector<Finding>& findings) {
-    for (const auto& one : findings) {
-        fmt::print("{:<7} {:<15} {}\n", to_string(one.level), one.check, one.what);
-        if (!one.fix.empty()) fmt::print("{:<7} {:<15} fix: {}\n", "", "", one.fix);
-    }
 }
 
 const gateway::FeedConfig& feed_of(const gateway::Config& config, const std::string& name) {
@@ -71,8 +49,8 @@ const gateway::FeedConfig& feed_of(const gateway::Config& config, const std::str
     throw UsageError(fmt::format("doctor: no feed '{}'; known are: {}", name, known));
 }
 
-/// Queries the gateway of this configuration if it serves /api/health.
-doctor::AskHealth ask_of(const gateway::Config& config) {
+/// Returns a function that fetches /api/health from the gateway of this configuration; empty if it does not serve it.
+doctor::FetchHealth health_source_of(const gateway::Config& config) {
     if (config.metrics.empty() || config.metrics.port() == 0) return {};
     return [at = config.metrics] { return http::get(at, "/api/health", {}); };
 }
@@ -87,12 +65,12 @@ int run(const DoctorOptions& options) {
     gateway::complete(config);
     std::vector<Finding> findings;
     if (options.feed.empty()) {
-        findings = doctor::check_machine("/", needs_of(config));
+        findings = doctor::check_machine_for(config);
     } else {
-        const std::chrono::milliseconds longest{static_cast<std::int64_t>(options.seconds * 1'000)};
-        findings = doctor::diagnose(doctor::observe(feed_of(config, options.feed), longest, ask_of(config)));
+        const std::chrono::milliseconds timeout{static_cast<std::int64_t>(options.seconds * 1'000)};
+        findings = doctor::diagnose(doctor::observe(feed_of(config, options.feed), timeout, health_source_of(config)));
     }
-    options.format == "json" ? print_json(findings) : print_text(findings);
+    options.format == "json" ? print_json(findings) : fmt::print("{}", doctor::to_text(findings));
     return std::ranges::any_of(findings, [](const Finding& one) { return one.level == Level::bad; }) ? 1 : 0;
 }
 

@@ -8,7 +8,7 @@ namespace millpond::app::doctor {
 
 enum class Level : std::uint8_t {
     good,
-    advice,  ///< Costs latency, or may do so later.
+    advice,  ///< Costs latency, or may cause problems later.
     bad,     ///< Quotes are lost or do not arrive.
 };
 
@@ -21,12 +21,12 @@ enum class Level : std::uint8_t {
     return "unknown";
 }
 
-/// What one check found, and the command or advice that fixes it.
+/// Result of a check, with a command or advice that fixes the problem.
 struct Finding {
-    std::string check;  ///< One word or two: "rp_filter".
+    std::string check;  ///< Name of the check in one or two words: "rp_filter".
     Level level{Level::good};
     std::string what;
-    std::string fix;  ///< Empty if nothing needs to be done.
+    std::string fix;  ///< Command or advice; empty if nothing needs to be done.
 
     friend bool operator==(const Finding&, const Finding&) = default;
 };

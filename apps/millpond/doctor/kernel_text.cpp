@@ -16,7 +16,7 @@
 namespace millpond::app::doctor {
 namespace {
 
-/// As the kernel prints it: the four bytes in network order, read as a number of this machine.
+/// Formats an address as the kernel does: its four bytes in network order, read as a number of this machine.
 std::uint32_t kernel_number(const net::SocketAddress& address) {
     sockaddr_storage raw{};
     if (address.to_kernel(raw) == 0 || raw.ss_family != AF_INET) return 0;
@@ -34,7 +34,7 @@ std::string trimmed(const std::string& line) {
     return begin == std::string::npos ? std::string{} : line.substr(begin);
 }
 
-/// Whether the line contains it as a whole word.
+/// Whether the line contains `word` as a whole word.
 bool names(std::string_view line, std::string_view word) {
     for (auto at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
         const auto is_edge = [&](std::size_t place) {

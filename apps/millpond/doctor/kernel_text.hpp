@@ -14,10 +14,10 @@ namespace millpond::app::doctor {
 /// Interfaces that have joined an IPv4 group, from /proc/net/igmp.
 [[nodiscard]] std::vector<std::string> joined_on(std::string_view igmp, const net::SocketAddress& group);
 
-/// The interface that a datagram to `address` would leave by, from /proc/net/route; empty when there is no route.
+/// Interface of the route to `address`, from /proc/net/route; empty if there is no route.
 [[nodiscard]] std::string route_to(std::string_view routes, const net::SocketAddress& address);
 
-/// Drops by the kernel on sockets bound to this port, from /proc/net/udp; nothing if there is no such socket.
+/// Number of datagrams dropped on sockets bound to this port, from /proc/net/udp; nullopt if there is no such socket.
 [[nodiscard]] std::optional<std::uint64_t> drops_of_port(std::string_view sockets, std::uint16_t port);
 
 /// Rules of `nft list ruleset` that drop datagrams to this address before a socket receives them: chains at prerouting

@@ -16,12 +16,15 @@
 
 #include <linux/capability.h>
 
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
 namespace millpond::app::doctor {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// The file's text without the final line end; nothing if it cannot be read.
+/// Returns the file's text without the final line end; nullopt if it cannot be read.
 std::optional<std::string> text_of(const fs::path& path) {
     std::ifstream in{path};
     if (!in) return std::nullopt;
@@ -41,7 +44,7 @@ std::optional<std::uint64_t> number_of(const fs::path& path) {
     return number;
 }
 
-/// The rest of the line that begins with `key`.
+/// Returns the rest of the line that begins with `key`.
 std::string line_behind(const std::string& text, std::string_view key) {
     std::istringstream in{text};
     for (std::string line; std::getline(in, line);) {
@@ -52,7 +55,8 @@ std::string line_behind(const std::string& text, std::string_view key) {
 
 class Checks {
 public:
-    Checks(fs::path root, const Needs& needs) : root_(std::move(root)), needs_(needs) {}
+    Checks(fs::path root, const Needs& needs, std::uint64_t granted_buffer)
+        : root_(std::move(root)), needs_(needs), granted_buffer_(granted_buffer) {}
 
     std::vector<Finding> all() {
         isolated_cores();
@@ -74,7 +78,7 @@ private:
         findings_.push_back({std::move(check), level, std::move(what), std::move(fix)});
     }
 
-    /// Adds to the kernel's options, never replaces them, and leaves the restart to the operator.
+    /// Returns the command that adds options to the kernel's command line; the restart is left to the operator.
     static std::string isolate(const std::string& cores) {
         return fmt::format(
             "mkdir -p /etc/default/grub.d && "
@@ -141,7 +145,7 @@ private:
         std::vector<std::string> disturbing;
         std::error_code error;
         for (const auto& entry : fs::directory_iterator(root_ / "proc/irq", error)) {
-            // The effective processors of the interrupt; the list of allowed ones may be longer.
+            // Effective processors of the interrupt; the list of allowed ones may be longer.
             auto cpus = text_of(entry.path() / "effective_affinity_list");
             if (!cpus || cpus->empty()) cpus = text_of(entry.path() / "smp_affinity_list");
             if (!cpus) continue;
@@ -178,13 +182,13 @@ private:
     }
 
     void receive_buffer() {
-        const auto most = number_of(root_ / "proc/sys/net/core/rmem_max");
-        if (!most || needs_.receive_buffer == 0) return;
-        if (*most >= needs_.receive_buffer)
-            return good("receive buffer", fmt::format("the kernel grants {} bytes", *most));
+        if (needs_.receive_buffer == 0) return;
+        if (granted_buffer_ >= needs_.receive_buffer) {
+            return good("receive buffer", fmt::format("the kernel grants {} bytes", granted_buffer_));
+        }
         found("receive buffer", Level::bad,
               fmt::format("a feed requests {} bytes, the kernel grants {}: bursts may be dropped",
-                          needs_.receive_buffer, *most),
+                          needs_.receive_buffer, granted_buffer_),
               fmt::format("sysctl -w net.core.rmem_max={}", needs_.receive_buffer));
     }
 
@@ -193,7 +197,7 @@ private:
         const auto mask = std::strtoull(line_behind(status, "CapEff:").c_str(), nullptr, 16);
         return (mask >> number & 1U) != 0;
     }
-    /// The soft limit as /proc/self/limits has it.
+    /// Returns the soft limit from /proc/self/limits.
     [[nodiscard]] std::string limit(std::string_view name) const {
         std::istringstream rest{line_behind(text_of(root_ / "proc/self/limits").value_or(""), name)};
         std::string soft;
@@ -223,6 +227,7 @@ private:
 
     fs::path root_;
     const Needs& needs_;
+    std::uint64_t granted_buffer_;
     std::set<std::uint32_t> isolated_;
     std::vector<Finding> findings_;
 };
@@ -244,8 +249,15 @@ std::set<std::uint32_t> parse_cpus(const std::string& text) {
     return cpus;
 }
 
-std::vector<Finding> check_machine(const std::filesystem::path& root, const Needs& needs) {
-    return Checks{root, needs}.all();
+std::uint64_t granted_receive_buffer(std::uint64_t bytes) {
+    const net::UdpReceiver receiver{
+        {.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = static_cast<std::size_t>(bytes)}};
+    return receiver.report().receive_buffer;
+}
+
+std::vector<Finding> check_machine(const std::filesystem::path& root, const Needs& needs,
+                                   std::uint64_t granted_buffer) {
+    return Checks{root, needs, granted_buffer}.all();
 }
 
 }  // namespace millpond::app::doctor

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <linux/if_ether.h>
@@ -36,12 +38,12 @@
 
 #include "apps/millpond/doctor/kernel_text.hpp"
 #include "gateway/receive/receiver_options.hpp"
-#include "service/stdio_file.hpp"
+#include "service/stdio_pipe.hpp"
 
 namespace millpond::app::doctor {
 namespace {
 
-constexpr std::uint64_t kEnough = 50;  // datagrams after which it stops waiting
+constexpr std::uint64_t kEnoughDatagrams = 50;  // decoded or rejected datagrams that end the observation
 
 std::string contents_of(const std::string& path) {
     std::ostringstream text;
@@ -49,7 +51,7 @@ std::string contents_of(const std::string& path) {
     return text.str();
 }
 
-std::string said_by(const char* command) {
+std::string output_of(const char* command) {
     std::string text;
     const service::StdioPipe pipe{popen(command, "r")};
     if (!pipe) return text;
@@ -63,7 +65,7 @@ core::Descriptor open_socket(int family, int type, int protocol) {
     return core::Descriptor{::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol)};
 }
 
-void look_at_interface(FeedFacts& facts) {
+void inspect_interface(FeedFacts& facts) {
     if (facts.interface.empty()) return;
     const auto socket = open_socket(AF_INET, SOCK_DGRAM, 0);
     ifreq request{};
@@ -78,12 +80,12 @@ void look_at_interface(FeedFacts& facts) {
     facts.rp_filter = std::max(filter("all"), filter(facts.interface));
 }
 
-/// Results of a decoder for datagrams; its events are discarded.
-class Judge {
+/// Decodes datagrams and counts the results; discards the events.
+class ProbeDecoder {
 public:
-    explicit Judge(const gateway::FeedFormat& format) : decode_(format.probe(instruments_)) {}
+    explicit ProbeDecoder(const gateway::FeedFormat& format) : decode_(format.probe(instruments_)) {}
 
-    void see(std::span<const std::byte> bytes, FeedFacts& facts) {
+    void decode(std::span<const std::byte> bytes, FeedFacts& facts) {
         const auto result = decode_(bytes);
         if (result.ok()) {
             ++facts.decoded;
@@ -105,7 +107,7 @@ private:
     gateway::FeedFormat::Probe decode_;
 };
 
-/// Frames of all interfaces, before any filter of the kernel.
+/// Receives the frames of all interfaces, before any filter of the kernel.
 class LinkWatch {
 public:
     explicit LinkWatch(const FeedFacts& facts) : socket_(open_socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL))) {
@@ -115,8 +117,8 @@ public:
     }
     [[nodiscard]] int get() const noexcept { return socket_.get(); }
 
-    /// Reads the queued frames. judge: decodes the payloads; null if the datagrams of a socket are decoded instead.
-    void take(FeedFacts& facts, Judge* judge) {
+    /// Reads the queued frames. decoder: decodes the payloads; null if the datagrams of a socket are decoded instead.
+    void read_frames(FeedFacts& facts, ProbeDecoder* decoder) {
         std::array<std::byte, 65'536> frame;
         for (;;) {
             sockaddr_ll from{};
@@ -138,7 +140,7 @@ public:
             if (!packet || packet->destination.port() != facts.listen.port()) continue;
             if (!facts.listen.is_wildcard() && packet->destination.host() != facts.listen.host()) continue;
             note(facts, from, tag_of(message), *packet);
-            if (judge != nullptr) judge->see(packet->payload, facts);
+            if (decoder != nullptr) decoder->decode(packet->payload, facts);
         }
     }
 
@@ -169,6 +171,35 @@ private:
     int interface_{0};
 };
 
+/// Connects to the server, without a login: a second one could end that of the gateway.
+FeedFacts observe_connection(const gateway::FeedConfig& feed, std::chrono::milliseconds timeout,
+                             const FetchHealth& fetch) {
+    FeedFacts facts;
+    facts.feed = feed.name;
+    facts.connect = feed.connect;
+    facts.gateway_queried = fetch != nullptr;
+    if (auto report = GatewayClient{fetch, feed.name}.query(core::utc_nanos(), facts.gateway_error)) {
+        facts.gateway_runs = true;
+        facts.gateway_findings = std::move(report->findings);
+    }
+    sockaddr_storage address{};
+    const auto length = feed.connect.to_kernel(address);
+    const auto socket = open_socket(address.ss_family, SOCK_STREAM, 0);
+    int error = 0;
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) error = errno;
+    if (error == EINPROGRESS) {
+        pollfd waiting{socket.get(), POLLOUT, 0};
+        socklen_t size = sizeof error;
+        if (poll(&waiting, 1, static_cast<int>(timeout.count())) <= 0) {
+            error = ETIMEDOUT;
+        } else if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+            error = errno;
+        }
+    }
+    if (error != 0) facts.connection_error = std::generic_category().message(error);
+    return facts;
+}
+
 void open_receiver(const gateway::FeedConfig& feed, std::optional<net::UdpReceiver>& receiver, FeedFacts& facts) try {
     receiver.emplace(gateway::receiver_options(feed));
     facts.socket_opened = true;
@@ -178,54 +209,55 @@ void open_receiver(const gateway::FeedConfig& feed, std::optional<net::UdpReceiv
 
 }  // namespace
 
-FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest, const AskHealth& ask) {
+FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds timeout, const FetchHealth& fetch) {
+    if (!feed.connect.empty()) return observe_connection(feed, timeout, fetch);
     FeedFacts facts;
     facts.feed = feed.name;
-    facts.format = feed.format->name();
+    facts.format = feed.format.name();
     facts.listen = feed.listen;
     facts.interface = feed.interface;
     facts.receive_buffer = feed.receive_buffer;
     const auto routes = contents_of("/proc/net/route");
     if (facts.interface.empty() && feed.listen.is_multicast()) facts.interface = route_to(routes, feed.listen);
-    look_at_interface(facts);
+    inspect_interface(facts);
     facts.joined_on = joined_on(contents_of("/proc/net/igmp"), feed.listen);
     const auto sockets = [] { return contents_of("/proc/net/udp") + contents_of("/proc/net/udp6"); };
     const auto drops_before = drops_of_port(sockets(), feed.listen.port());
     facts.gateway_runs = drops_before.has_value();
 
-    const GatewayEar ear{ask, feed.name};
-    const auto word_before = ear.ask(0, facts.gateway_silence);
-    facts.gateway_asked = ask != nullptr;
+    const GatewayClient client{fetch, feed.name};
+    const auto report_before = client.query(0, facts.gateway_error);
+    facts.gateway_queried = fetch != nullptr;
 
     LinkWatch link{facts};
     facts.link_watched = link.get() >= 0;
     std::optional<net::UdpReceiver> receiver;
     open_receiver(feed, receiver, facts);
-    Judge judge{*feed.format};
+    ProbeDecoder decoder{feed.format.kind()};
     const auto begin = core::monotonic_nanos();
-    const auto end = begin + std::chrono::nanoseconds{longest}.count();
+    const auto end = begin + std::chrono::nanoseconds{timeout}.count();
     for (auto now = begin; now < end; now = core::monotonic_nanos()) {
         std::array<pollfd, 2> waiting{pollfd{link.get(), POLLIN, 0}, pollfd{receiver ? receiver->fd() : -1, POLLIN, 0}};
         poll(waiting.data(), waiting.size(), static_cast<int>((end - now) / 1'000'000 + 1));
         if (receiver) {
             const auto datagrams = receiver->poll();
             facts.at_socket += datagrams.size();
-            for (const auto& datagram : datagrams) judge.see(datagram.bytes, facts);
+            for (const auto& datagram : datagrams) decoder.decode(datagram.bytes, facts);
         }
-        if (facts.link_watched) link.take(facts, receiver ? nullptr : &judge);
-        if (facts.decoded + facts.rejected >= kEnough && (!facts.link_watched || facts.on_link != 0)) break;
+        if (facts.link_watched) link.read_frames(facts, receiver ? nullptr : &decoder);
+        if (facts.decoded + facts.rejected >= kEnoughDatagrams && (!facts.link_watched || facts.on_link != 0)) break;
     }
     facts.seconds = static_cast<double>(core::monotonic_nanos() - begin) / 1e9;
     facts.kernel_drops = drops_of_port(sockets(), feed.listen.port()).value_or(0) - drops_before.value_or(0);
-    if (word_before) {
-        if (auto word = ear.ask(core::utc_nanos(), facts.gateway_silence)) {
-            facts.gateway_took = word->datagrams - std::min(word->datagrams, word_before->datagrams);
-            facts.gateway_findings = std::move(word->findings);
+    if (report_before) {
+        if (auto report = client.query(core::utc_nanos(), facts.gateway_error)) {
+            facts.gateway_received = report->datagrams - std::min(report->datagrams, report_before->datagrams);
+            facts.gateway_findings = std::move(report->findings);
         }
     }
     facts.route_to_sender = route_to(routes, facts.sender);
     if (facts.on_link != 0 && facts.at_socket == 0) {
-        facts.dropping_rules = dropping_rules(said_by("nft list ruleset 2>/dev/null"), feed.listen);
+        facts.dropping_rules = dropping_rules(output_of("nft list ruleset 2>/dev/null"), feed.listen);
     }
     return facts;
 }

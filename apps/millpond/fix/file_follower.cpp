@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <millpond/core/rotated_file.hpp>
-#include <millpond/net/file_contents.hpp>
+#include <millpond/files/file_contents.hpp>
 
 namespace millpond::app {
 
-/// Nothing where there is none.
+/// Opens the newest file at the path; nullopt if there is none.
 auto FileFollower::open_newest(const Events& event) -> std::optional<Opened> {
-    constexpr int kAttempts = 100;  // it may be renamed between both calls
+    constexpr int kAttempts = 100;  // the file may be renamed between both calls
     for (int attempt = 0;; ++attempt) {
         Opened opened{.file = core::Descriptor{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}};
         if (!opened.file) {
@@ -40,7 +40,7 @@ auto FileFollower::open_newest(const Events& event) -> std::optional<Opened> {
     }
 }
 
-void FileFollower::take(Opened opened) noexcept {
+void FileFollower::adopt(Opened opened) noexcept {
     file_ = std::move(opened.file);
     device_ = opened.device;
     inode_ = opened.inode;
@@ -52,11 +52,12 @@ void FileFollower::take(Opened opened) noexcept {
 bool FileFollower::open(const Events& event) {
     auto opened = open_newest(event);
     if (!opened) return false;
-    take(std::move(*opened));
+    adopt(std::move(*opened));
     return true;
 }
 
-/// Whether PATH.number is certainly another file. A compressed or removed one may have been this file.
+/// Whether PATH.number is certainly another file than the open one. If it was compressed or removed, it may have been
+/// the open one.
 bool FileFollower::is_another(std::uint64_t number) const {
     struct stat facts{};
     if (::stat((path_ + "." + std::to_string(number)).c_str(), &facts) != 0) return false;
@@ -75,19 +76,19 @@ bool FileFollower::read_renamed(std::uint64_t number, const Bytes& bytes) const 
         };
         if (is_older(facts.st_mtim, ours.st_mtim)) return true;
         try {
-            net::FileContents contents{path};
+            files::FileContents contents{path};
             for (auto piece = contents.next(); !piece.empty(); piece = contents.next()) {
                 bytes({reinterpret_cast<const char*>(piece.data()), piece.size()});
             }
             return true;
         } catch (const std::system_error&) {
-            continue;  // it was compressed, or removed, meanwhile
+            continue;  // compressed or removed meanwhile
         }
     }
     return false;
 }
 
-/// The files that were renamed after the open one, up to number `last`.
+/// Reads the files that were renamed after the open one, up to number `last`.
 void FileFollower::read_between(std::uint64_t last, const Bytes& bytes, const Events& event) const {
     const auto own = renamed_before_ + 1;
     if (last <= own || is_another(own)) return;
@@ -97,7 +98,7 @@ void FileFollower::read_between(std::uint64_t last, const Bytes& bytes, const Ev
     }
 }
 
-/// Up to the end of the file as it is now.
+/// Reads up to the current end of the file.
 bool FileFollower::read_on(const Bytes& bytes) {
     std::array<char, 65'536> buffer;
     bool any = false;
@@ -118,12 +119,12 @@ bool FileFollower::poll(const Bytes& bytes, const Events& event) {
     struct stat now{};
     if (::stat(path_.c_str(), &now) != 0) return any;  // renamed: its writer may still write to it
     if (now.st_dev != device_ || now.st_ino != inode_) {
-        any = read_on(bytes) || any;  // written after the last read, before the successor appeared
+        any = read_on(bytes) || any;  // bytes written after the last read, before the successor appeared
         auto next = open_newest(event);
-        if (!next) return any;  // the next one will follow
+        if (!next) return any;  // the successor does not exist yet
         read_between(next->renamed_before, bytes, event);
         event(Event::replaced);
-        take(std::move(*next));
+        adopt(std::move(*next));
         return true;
     }
     if (now.st_size >= read_) return any;

@@ -22,17 +22,16 @@ namespace millpond::app {
 class FileFollower {
 public:
     enum class Event : std::uint8_t {
-        missing,    ///< There is no such file yet.
-        replaced,   ///< The path is another file now. What follows is from the beginning of that file.
+        missing,    ///< The file does not exist yet.
+        replaced,   ///< The path is another file now. The following bytes are from its start.
         skipped,    ///< A file between the last one and the next was removed, or cannot be read.
-        truncated,  ///< It was truncated. What follows is from its beginning.
+        truncated,  ///< The file was truncated. The following bytes are from its beginning.
     };
 
     explicit FileFollower(std::string path) : path_(std::move(path)) {}
 
-    /// Reports what was appended since the last call, and what happened to the file in between, in order. Returns false
-    /// if there was nothing. Throws std::system_error for a file that cannot be read, std::runtime_error for one that
-    /// is not a regular file.
+    /// Reports appended bytes and events of the file since the last call, in order. Returns false if there are none.
+    /// Throws std::system_error for a file that cannot be read, std::runtime_error for one that is not a regular file.
     bool poll(const std::function<void(std::string_view)>& bytes, const std::function<void(Event)>& event);
 
 private:
@@ -41,14 +40,14 @@ private:
         core::Descriptor file{};
         dev_t device{0};
         ino_t inode{0};
-        std::uint64_t renamed_before{0};  // highest number of those
+        std::uint64_t renamed_before{0};  // highest number of the files renamed before
     };
     using Bytes = std::function<void(std::string_view)>;
     using Events = std::function<void(Event)>;
 
     [[nodiscard]] bool open(const Events& event);
     [[nodiscard]] std::optional<Opened> open_newest(const Events& event);
-    void take(Opened opened) noexcept;
+    void adopt(Opened opened) noexcept;
     [[nodiscard]] bool is_another(std::uint64_t number) const;
     void read_between(std::uint64_t last, const Bytes& bytes, const Events& event) const;
     [[nodiscard]] bool read_renamed(std::uint64_t number, const Bytes& bytes) const;
@@ -58,7 +57,7 @@ private:
     core::Descriptor file_;
     dev_t device_{0};
     ino_t inode_{0};
-    off_t read_{0};                    // bytes of the file
+    off_t read_{0};                    // bytes read of the file
     std::uint64_t renamed_before_{0};  // highest number of the files that were renamed before this one
     bool missing_{false};
 };

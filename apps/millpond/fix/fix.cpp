@@ -1,6 +1,11 @@
-#include "apps/millpond/fix/fix_commands.hpp"
+#include <fmt/format.h>
 
+#include <functional>
+#include <string>
 #include <vector>
+
+#include "apps/millpond/command_line/fix_example.hpp"
+#include "apps/millpond/fix/fix_commands.hpp"
 
 namespace millpond::app {
 
@@ -19,6 +24,15 @@ Command fix_command(Arguments& program) {
                 }
                 throw UsageError{"fix: a subcommand is needed"};
             }};
+}
+
+std::vector<std::string> fix_example(const std::string& program, const std::function<std::string()>& address) {
+    const auto listen = address();
+    return {
+        fmt::format("{} fix acceptor --fill --acceptor listen={} --session sender=VENUE,target='*'", program, listen),
+        fmt::format("echo '35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20261121-09:30:00|' | {} fix initiator "
+                    "--session sender=DESK,target=VENUE,hosts={},reset_on_logon=true",
+                    program, listen)};
 }
 
 }  // namespace millpond::app

@@ -27,49 +27,52 @@ struct FixAcceptorOptions {
     std::optional<std::uint16_t> port;
 };
 
-/// A session that the echo offers where none is configured: what the acceptance scripts of QuickFIX, and those of
-/// QuickFIX/J for FIX Latest, expect to find.
+/// A session that --echo uses if none is configured, as expected by the acceptance scripts of QuickFIX and, for FIX
+/// Latest, of QuickFIX/J.
 struct Offered {
     const char* target;
-    fixd::FixVersion version;
+    fix::ApplicationVersion version;
     bool fields_have_values{true};
     bool appl_ver_id_in_business_reject{true};
 };
 
 constexpr const char* kSender = "ISLD";
 constexpr Offered kOffered[] = {
-    {"TW40", fixd::FixVersion::fix40},
-    {"TW41", fixd::FixVersion::fix41},
-    {"TW42", fixd::FixVersion::fix42},
-    {"TW43", fixd::FixVersion::fix43},
-    {"TW44", fixd::FixVersion::fix44},
-    {"TW50", fixd::FixVersion::fix50},
-    {"TW50SP1", fixd::FixVersion::fix50sp1},
-    {"TW50SP2", fixd::FixVersion::fix50sp2},
-    {"TW", fixd::FixVersion::fix44},
-    {"TW", fixd::FixVersion::fix_latest, true, false},
-    {"NO_CHECK_FIELDS_HAVE_VALUES", fixd::FixVersion::fix44, false},
+    {"TW40", fix::ApplicationVersion::fix40},
+    {"TW41", fix::ApplicationVersion::fix41},
+    {"TW42", fix::ApplicationVersion::fix42},
+    {"TW43", fix::ApplicationVersion::fix43},
+    {"TW44", fix::ApplicationVersion::fix44},
+    {"TW50", fix::ApplicationVersion::fix50},
+    {"TW50SP1", fix::ApplicationVersion::fix50sp1},
+    {"TW50SP2", fix::ApplicationVersion::fix50sp2},
+    {"TW", fix::ApplicationVersion::fix44},
+    {"TW", fix::ApplicationVersion::latest, true, false},
+    {"NO_CHECK_FIELDS_HAVE_VALUES", fix::ApplicationVersion::fix44, false},
 };
 
 void offer_sessions(fixd::EngineConfig& config) {
-    const std::vector<fixd::FurtherVersion> besides_latest{{fixd::FixVersion::fix44}, {fixd::FixVersion::fix50sp2}};
+    const std::vector<fixd::FurtherVersion> besides_latest{{fix::ApplicationVersion::fix44},
+                                                           {fix::ApplicationVersion::fix50sp2}};
     // QuickFIX has no dictionary of FIX Latest.
     const bool has_latest = std::filesystem::exists(config.dictionaries + "/FIXLatest.xml");
     for (const auto& offered : kOffered) {
-        if (offered.version == fixd::FixVersion::fix_latest && !has_latest) continue;
+        if (offered.version == fix::ApplicationVersion::latest && !has_latest) continue;
         auto& session = config.sessions.emplace_back();
-        session.version = offered.version;
-        if (offered.version == fixd::FixVersion::fix_latest) session.further_versions = besides_latest;
-        session.sender = kSender;
-        session.target = offered.target;
-        session.fields_have_values = offered.fields_have_values;
-        session.reset_on_logon = true;
-        session.appl_ver_id_in_business_reject = offered.appl_ver_id_in_business_reject;
+        fixd::set_version(session.config, offered.version);
+        if (offered.version == fix::ApplicationVersion::latest) session.further_versions = besides_latest;
+        session.config.sender_comp_id = kSender;
+        session.config.target_comp_id = offered.target;
+        session.config.validation.fields_have_values = offered.fields_have_values;
+        session.config.reset_on_logon = true;
+        session.config.appl_ver_id_in_business_reject = offered.appl_ver_id_in_business_reject;
     }
 }
 
 fixd::EngineConfig config_of(const FixAcceptorOptions& options) {
-    auto config = options.flags.read();
+    settings::Errors errors;
+    auto config = options.flags.read(errors);
+    if (config.sessions.empty()) errors.throw_if_any();
     if (options.echo && options.fill) throw UsageError{"fix acceptor: either --echo or --fill"};
     if (options.echo && config.sessions.empty()) {
         if (config.dictionaries.empty()) throw UsageError{"fix acceptor: --echo needs --dictionaries"};
@@ -84,11 +87,12 @@ fixd::EngineConfig config_of(const FixAcceptorOptions& options) {
         listen = net::SocketAddress::parse(fmt::format(
             "{}:{}", options.address.empty() ? listen.host() : options.address, options.port.value_or(listen.port())));
     }
-    // The echo exists for QuickFIX's acceptance scripts; the user's settings override its own.
+    // --echo exists for QuickFIX's acceptance scripts.
     if (options.echo) {
-        for (auto& session : config.sessions) session.quickfix_replies = session.quickfix_replies.value_or(true);
+        for (auto& session : config.sessions) session.config.quickfix_replies = true;
     }
-    complete(config);
+    errors.check([&] { complete(config); });
+    errors.throw_if_any();
     return config;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 
 /// The subcommands of `millpond fix`, one file each.
 namespace millpond::app {

@@ -6,7 +6,7 @@
 #include <millpond/fix/dictionary.hpp>
 
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/print/fix_printer.hpp"
+#include "apps/millpond/fix/fix_dictionary_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -26,7 +26,7 @@ void print_set(const fix::Dictionary& dictionary, const fix::FieldSet& set, int 
 }
 
 int run(const FixDictionaryOptions& options) {
-    const auto dictionary = fixd::read_dictionary_file(options.file);
+    const auto dictionary = dictionary_in(options.file);
     if (options.message.empty()) {
         fmt::print("{}: {} fields, {} messages\n", dictionary.version_name(), dictionary.fields().size(),
                    dictionary.messages().size());

@@ -34,7 +34,7 @@ fix::Verdict EchoApplication::on_message(engine::SessionLink& link, const fix::M
     const auto version = versions.of(message);
     const auto* of_version = version ? versions.dictionary(*version) : nullptr;
     split(of_version != nullptr ? *of_version : *dictionary_, message);
-    // A version from the peer's Logon is not a default of ours.
+    // The default is ours only if the peer's Logon has no version.
     const bool is_ours = !version || *version == versions.usual();
     const auto id = is_ours ? std::string_view{} : fix::appl_ver_id(*version);
     const auto value = [&](fix::Tag tag) { return message.text(tag).value_or(std::string_view{}); };
@@ -69,7 +69,7 @@ void EchoApplication::split(const fix::Dictionary& dictionary, const fix::Messag
         }
         group = nullptr;
         const auto* member = definition != nullptr ? definition->fields.find(field.tag) : nullptr;
-        if (member == nullptr) continue;  // of the header
+        if (member == nullptr) continue;  // field of the header
         parts_.push_back({field.tag, begin, end});
         group = member->group.get();
     }

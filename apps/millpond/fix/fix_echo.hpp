@@ -12,20 +12,19 @@
 
 namespace millpond::app {
 
-/// Sends each NewOrderSingle, SecurityDefinition and Email back, the body's fields by ascending tag and each group
-/// after its count; but not an order with PossResend=Y whose ClOrdID it knows. It rejects other messages. It answers in
-/// the application version of the message. For tests: it keeps every ClOrdID.
+/// Sends each NewOrderSingle, SecurityDefinition and Email back, with the body's fields by ascending tag and each group
+/// after its count, in the application version of the message. Ignores an order with PossResend=Y whose ClOrdID it
+/// knows, and rejects other messages. Only for tests: it keeps every ClOrdID.
 class EchoApplication final : public engine::Application {
 public:
-    /// dictionary: tells which fields belong to groups, in versions without a dictionary of their own; must outlive
-    /// this.
+    /// dictionary: the groups of versions without their own dictionary; must outlive this.
     explicit EchoApplication(const fix::Dictionary& dictionary) : dictionary_(&dictionary) {}
 
     void on_logon(engine::SessionLink& link) override;
     [[nodiscard]] fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override;
 
 private:
-    /// A field of the body with the group that it counts.
+    /// A field of the body, with its group if it counts one.
     struct Part {
         fix::Tag tag{0};
         std::size_t begin{0};

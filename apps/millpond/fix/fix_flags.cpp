@@ -3,20 +3,21 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/command.hpp"
+#include "service/config_error.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {
 namespace {
 
-/// The state folder of a daemon of a user or of systemd; empty if the environment names none.
+/// Returns the state folder of a systemd service or of a user; empty if the environment names none.
 std::string usual_state_folder(bool has_file) {
     const auto value = [](const char* name) {
         const auto* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread
         return std::string{text == nullptr ? "" : text};
     };
-    // systemd separates several by colons.
+    // systemd separates several folders by colons.
     if (const auto given = value("STATE_DIRECTORY"); !given.empty()) return given.substr(0, given.find(':'));
     if (!has_file) return {};
     if (const auto given = value("XDG_STATE_HOME"); given.starts_with('/')) return given + "/millpond";
@@ -38,13 +39,13 @@ void FixFlags::add_to(Arguments& options) {
                    "run as the standby of another engine, as [standby]", fixd::standby_config_texts());
 }
 
-fixd::EngineConfig FixFlags::read() const {
+fixd::EngineConfig FixFlags::read(settings::Errors& errors) const {
     fixd::EngineConfig config;
-    if (!file_.empty()) fixd::read_engine_file(file_, config);
+    if (!file_.empty()) errors.check([&] { fixd::read_engine_file(file_, config); });
     try {
         for (const auto& [key, text] : *keys_) settings::read_flag(key, text, config);
         for (const auto& [table, text] : *tables_) fixd::read_engine_table(table, text, config);
-    } catch (const settings::ConfigError& error) {
+    } catch (const service::ConfigError& error) {
         throw UsageError(error.what());
     }
     if (config.state.empty()) config.state = usual_state_folder(!file_.empty());

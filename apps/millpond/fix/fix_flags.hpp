@@ -3,21 +3,22 @@
 #include <memory>
 #include <string>
 
-#include "apps/millpond/gateway/section_flags.hpp"
-#include "fixd/engine_config.hpp"
+#include "apps/millpond/command_line/section_flags.hpp"
+#include "fixd/settings/engine_config.hpp"
+#include "service/settings/errors.hpp"
 
 namespace millpond::app {
 
 class Arguments;
 
-/// The configuration of a FIX engine as the command line gives it: a file, and every key of it as a flag.
+/// Configuration of a FIX engine from the command line: a file, and a flag for every key.
 class FixFlags {
 public:
     void add_to(Arguments& options);
 
-    /// The file with the flags on top, not completed. Throws settings::ConfigError for the file and UsageError
-    /// for the flags.
-    [[nodiscard]] fixd::EngineConfig read() const;
+    /// Reads the file, overridden by the flags; not completed. Adds the errors of the file to `errors`: complete() may
+    /// find more. Throws UsageError for the flags.
+    [[nodiscard]] fixd::EngineConfig read(settings::Errors& errors) const;
     /// Whether there is a file, which a reload reads again.
     [[nodiscard]] bool has_file() const noexcept { return !file_.empty(); }
 

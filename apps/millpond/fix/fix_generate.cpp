@@ -6,7 +6,7 @@
 #include <millpond/fix/header_generator.hpp>
 
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/print/fix_printer.hpp"
+#include "apps/millpond/fix/fix_dictionary_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -17,7 +17,7 @@ struct FixGenerateOptions {
 };
 
 int run(const FixGenerateOptions& options) {
-    fmt::print("{}", fix::generate_header(fixd::read_dictionary_file(options.file), options.header));
+    fmt::print("{}", fix::generate_header(dictionary_in(options.file), options.header));
     return 0;
 }
 

@@ -90,7 +90,7 @@ public:
         thread_ = std::thread{[this] { run(); }};
     }
 
-    /// The script has ended and all of its messages were sent or failed.
+    /// Whether the script has ended and all of its messages were sent or have failed.
     [[nodiscard]] bool done() const { return over() && listener_.done() == handed_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::uint64_t faults() const { return faults_.load(std::memory_order_relaxed) + listener_.failed(); }
 
@@ -110,7 +110,7 @@ private:
         over_.store(true, std::memory_order_release);
     }
 
-    /// Waits for more of the script; false at its end, or when stopped.
+    /// Reads more of the script; false at its end, or when stopped.
     bool read_more(std::string& text) {
         std::array<char, 4096> buffer;
         while (!stop_.load(std::memory_order_relaxed)) {
@@ -143,7 +143,7 @@ private:
         }
         if (!draft) return;
         handed_.fetch_add(1, std::memory_order_relaxed);
-        // A full lane leaves the draft with us. NOLINTNEXTLINE(bugprone-use-after-move)
+        // A full lane leaves the draft unchanged. NOLINTNEXTLINE(bugprone-use-after-move)
         while (sender_.try_send(std::move(draft), {.token = number}) == engine::Handed::full &&
                !stop_.load(std::memory_order_relaxed)) {
             std::this_thread::sleep_for(kFullWait);
@@ -162,13 +162,15 @@ private:
 };
 
 fixd::EngineConfig config_of(const FixInitiatorOptions& options) {
-    auto config = options.flags.read();
-    complete(config);
+    settings::Errors errors;
+    auto config = options.flags.read(errors);
+    errors.check([&] { complete(config); });
+    errors.throw_if_any();
     config.quiet = true;  // the application prints logons and logouts; errors are logged
     return config;
 }
 
-/// The session that the script goes to.
+/// Returns the session that the script is sent to.
 const fixd::SessionSettings& scripted(const fixd::EngineConfig& config) {
     const auto first =
         std::ranges::find_if(config.sessions, [](const auto& session) { return !session.hosts.empty(); });

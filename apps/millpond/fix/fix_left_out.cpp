@@ -1,9 +1,11 @@
-// Takes the place of the other files of this folder in a program that was built without the FIX engine.
+// Replaces the other files of this folder in a program that is built without the FIX engine.
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/command_line/fix_example.hpp"
 
 namespace millpond::app {
 
@@ -17,5 +19,7 @@ Command fix_command(Arguments& program) {
         "any of the FIX engine's commands");
     return {options, []() -> int { throw std::runtime_error(std::string{"fix: "} + kLeftOut); }};
 }
+
+std::vector<std::string> fix_example(const std::string&, const std::function<std::string()>&) { return {}; }
 
 }  // namespace millpond::app

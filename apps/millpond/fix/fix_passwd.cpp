@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/accept/user_file.hpp"
+#include "fixd/settings/user_file.hpp"
 #include "service/password_hash.hpp"
 
 namespace millpond::app {

@@ -15,13 +15,14 @@
 
 #include <poll.h>
 
+#include <millpond/files/file_contents.hpp>
 #include <millpond/fix/utc_time.hpp>
-#include <millpond/net/file_contents.hpp>
 
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
+#include "apps/millpond/fix/fix_dictionary_file.hpp"
 #include "apps/millpond/fix/fix_text.hpp"
 #include "fixd/print/fix_printer.hpp"
 #include "service/stop_signal.hpp"
@@ -61,7 +62,7 @@ struct WantedField {
     std::string value;
 };
 
-/// "55=MSFT"
+/// Parses a filter such as "55=MSFT".
 WantedField wanted_field(const std::string& text) {
     const auto equals = text.find('=');
     fix::Tag tag = 0;
@@ -74,7 +75,7 @@ WantedField wanted_field(const std::string& text) {
     return {.tag = tag, .value = text.substr(equals + 1)};
 }
 
-/// Selects messages.
+/// Selects messages by type and fields.
 class Filter {
 public:
     explicit Filter(const FixPrintOptions& options)
@@ -109,7 +110,7 @@ private:
         return message && (message->text(fix::tag::kSenderCompId) == session_ ||
                            message->text(fix::tag::kTargetCompId) == session_);
     }
-    /// In any instance of a group, too.
+    /// Whether the message has the field, including in any instance of a group.
     [[nodiscard]] static bool has(const fix::Message& message, const WantedField& wanted) {
         return std::ranges::any_of(message.fields(), [&](const fix::Field& field) {
             return field.tag == wanted.tag && message.value(field) == wanted.value;
@@ -124,7 +125,7 @@ private:
     char direction_;
 };
 
-/// Time, direction and ids: from the log if it has them, otherwise from the message.
+/// Returns time, direction and ids: from the log if it has them, otherwise from the message.
 std::string heading(const FoundMessage& found, const std::optional<fix::Message>& message) {
     std::string time{"-"};
     std::string session = found.session;
@@ -145,7 +146,7 @@ std::string heading(const FoundMessage& found, const std::optional<fix::Message>
 
 std::vector<fix::Dictionary> read_dictionaries(const std::vector<std::string>& files) {
     std::vector<fix::Dictionary> all;
-    for (const auto& file : files) all.push_back(fixd::read_dictionary_file(file));
+    for (const auto& file : files) all.push_back(dictionary_in(file));
     return all;
 }
 
@@ -155,7 +156,7 @@ std::vector<const fix::Dictionary*> pointers_to(const std::vector<fix::Dictionar
     return pointers;
 }
 
-/// Prints the selected messages and counts all.
+/// Prints selected messages and counts all messages.
 class Printing {
 public:
     explicit Printing(const FixPrintOptions& options)
@@ -181,10 +182,10 @@ public:
             }
             return;
         }
-        const auto in_front = heading(found, message);  // the message ends with the next one that is parsed
+        const auto in_front = heading(found, message);  // `message` is invalid after the next parse
         const auto text = printer_.text(found.bytes);
         if (!message) {
-            // An object is a message: what is none has another place.
+            // With JSON, standard output has only messages.
             fmt::print(options_->json ? stderr : stdout, "{} byte {}: {}", in_front, found.at, text);
         } else if (options_->json) {
             fmt::print("{}", text);
@@ -224,7 +225,7 @@ private:
     std::uint64_t printed_{0};
 };
 
-/// Until a signal arrives.
+/// Follows the file until a signal arrives.
 void follow(const std::string& path, MessageFinder& finder) {
     const auto& stop = service::stop_on_signal();
     FileFollower file{path};
@@ -239,18 +240,18 @@ void follow(const std::string& path, MessageFinder& finder) {
         }
     };
     while (!stop.load(std::memory_order_relaxed)) {
-        const bool any = file.poll([&](std::string_view bytes) { finder.take(bytes); }, event);
+        const bool any = file.poll([&](std::string_view bytes) { finder.append(bytes); }, event);
         std::fflush(stdout);
-        if (std::ferror(stdout) != 0) return;  // a reader like `head` has enough
+        if (std::ferror(stdout) != 0) return;  // the reader, such as `head`, has closed the pipe
         if (!any) ::poll(nullptr, 0, kLookEveryMs);
     }
     finder.finish();
 }
 
 void read_all(const std::string& path, MessageFinder& finder) {
-    net::FileContents contents{path == "-" ? "/dev/stdin" : path};
+    files::FileContents contents{path == "-" ? "/dev/stdin" : path};
     for (auto bytes = contents.next(); !bytes.empty(); bytes = contents.next()) {
-        finder.take({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        finder.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     }
     finder.finish();
 }

@@ -17,9 +17,9 @@ namespace millpond::app {
 namespace {
 
 constexpr std::chrono::milliseconds kWatchEngineEvery{100};
-constexpr std::chrono::seconds kFarewell{10};
+constexpr std::chrono::seconds kDrainTimeout{10};
 
-/// A faulty configuration changes nothing.
+/// Reloads the configuration; changes nothing if it is faulty.
 service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read) try {
     if (!read) throw std::runtime_error("there is no --config to reload");
     return engine.reconfigure(read());
@@ -29,14 +29,14 @@ service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadA
     return {.done = {}, .refused = {text}};
 }
 
-/// On the reloader's thread, so that the engine is watched meanwhile.
-void reload_if_wished(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
-                      service::ServiceNotice& service) {
+/// Starts a requested reload on the reloader's thread, so that the engine is watched meanwhile.
+void reload_if_requested(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
+                         service::ServiceNotice& service) {
     auto& reloader = engine.reloader();
-    if (reloader.take_finished()) service.ready();
+    if (reloader.poll_finished()) service.ready();
     if (reloader.is_running()) return;
     const bool hung_up = read && service::reload_on_signal().exchange(false);
-    if (!hung_up && !reloader.desk().is_wished()) return;
+    if (!hung_up && !reloader.requests().is_requested()) return;
     service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
     reloader.begin([&] { return reload(engine, log, read); });
 }
@@ -51,7 +51,7 @@ fix::SecretTags hidden_of(const fixd::EngineConfig& config, const fixd::SessionS
 
 void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read, const std::function<bool()>& done) {
     const auto& stop = service::stop_on_signal();
-    if (read) service::reload_on_signal();  // from here on SIGHUP does not end the program
+    if (read) service::reload_on_signal();  // SIGHUP no longer ends the program
     engine.start();
     for (const auto& place : engine.listening()) fmt::print("listening on {}\n", place);
     if (const auto standby = engine.standby_address(); !standby.empty()) fmt::print("standby on {}\n", standby);
@@ -65,13 +65,13 @@ void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& rea
     while (!stop.load(std::memory_order_relaxed) && !(done && done())) {
         std::this_thread::sleep_for(kWatchEngineEvery);
         engine.watch();
-        reload_if_wished(engine, log, read, service);
+        reload_if_requested(engine, log, read, service);
         service.beat(true, std::chrono::nanoseconds{core::monotonic_nanos()});
-        log.tell_suppressed();
+        log.report_suppressed();
     }
     service.stopping();
     engine.reloader().stop();
-    if (!engine.drain(kFarewell)) log.warning("drain", "not all sessions ended by a Logout");
+    if (!engine.drain(kDrainTimeout)) log.warning("drain", "not all sessions ended by a Logout");
 }
 
 }  // namespace millpond::app

@@ -6,10 +6,10 @@
 
 namespace millpond::app {
 
-/// Reloads the configuration and completes it. Throws its errors.
+/// Reads the configuration again and completes it. Throws service::ConfigError.
 using ReadAgain = std::function<fixd::EngineConfig()>;
 
-/// What the program does not print of the session's messages: the engine's mask_tags, and fields with a secret's value.
+/// Returns the fields of the session's messages that are not printed: the engine's mask_tags and fields with secrets.
 [[nodiscard]] fix::SecretTags hidden_of(const fixd::EngineConfig& config, const fixd::SessionSettings& session);
 
 /// Runs the engine until `done` returns true or a signal arrives: prints its addresses, watches it, and logs its

@@ -49,8 +49,8 @@ bool read_script_line(std::string_view line, ScriptMessage& message) {
             std::ranges::copy(value, message.type.begin());
             message.type_bytes = static_cast<std::uint16_t>(value.size());
         } else if (!is_of_session(tag)) {
-            if (message.body_bytes + field.size() + 1 > ScriptMessage::kMostBytes) {
-                throw std::runtime_error(fmt::format("longer than {} bytes", ScriptMessage::kMostBytes));
+            if (message.body_bytes + field.size() + 1 > ScriptMessage::kMaxBytes) {
+                throw std::runtime_error(fmt::format("longer than {} bytes", ScriptMessage::kMaxBytes));
             }
             std::ranges::copy(field, message.body.begin() + message.body_bytes);
             message.body_bytes = static_cast<std::uint16_t>(message.body_bytes + field.size() + 1);

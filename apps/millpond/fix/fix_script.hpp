@@ -13,15 +13,15 @@ namespace millpond::app {
 
 /// A message of a script: its type and the fields of its body, in wire format.
 struct ScriptMessage {
-    static constexpr std::size_t kMostBytes = 4096;
+    static constexpr std::size_t kMaxBytes = 4096;
 
     std::array<char, 16> type{};
     std::uint16_t type_bytes{0};
     std::uint16_t body_bytes{0};
-    std::array<char, kMostBytes> body{};
+    std::array<char, kMaxBytes> body{};
 };
 
-/// Encodes it for the engine.
+/// Encodes a script message for the engine.
 struct ScriptEncoder {
     [[nodiscard]] std::string_view msg_type(const ScriptMessage& message) const {
         return {message.type.data(), message.type_bytes};
@@ -33,7 +33,7 @@ struct ScriptEncoder {
 };
 
 /// Reads a line like "35=D|11=a|55=MSFT|": '|', ^A or the byte 0x01 between fields. Fields that the session fills in
-/// (8, 9, 34, 49, 52, 56, 10) are left out. Nothing for an empty line or one that begins with '#'. Throws
+/// (8, 9, 34, 49, 52, 56, 10) are left out. Returns false for an empty line or one that begins with '#'. Throws
 /// std::runtime_error with the reason.
 [[nodiscard]] bool read_script_line(std::string_view line, ScriptMessage& message);
 

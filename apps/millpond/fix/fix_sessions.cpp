@@ -30,19 +30,19 @@ struct FixSessionsOptions {
     bool force{false};
 };
 
-/// A member as text for a terminal; empty if there is none.
+/// Returns a member as text for a terminal; empty if there is none.
 std::string value(const Json::Value& object, const char* name) {
     return object.isMember(name) ? fixd::shown(object[name].asString()) : std::string{};
 }
 
-/// The engine's answer, printed with --json.
+/// Sends a request and returns the engine's answer, which is printed with --json.
 Json::Value asked(const FixSessionsOptions& options, const std::string& request) {
     const auto text = fixd::ask_engine(options.admin, request);
     if (options.json) fmt::print("{}\n", text);
     return service::parse_json(text);
 }
 
-/// Throws std::runtime_error with the engine's message if there is one.
+/// Throws std::runtime_error if the answer is an error.
 void need_success(const Json::Value& answer) {
     if (answer.isMember("error")) throw std::runtime_error(value(answer, "error"));
 }
@@ -60,20 +60,20 @@ int list(const FixSessionsOptions& options) {
                    value(session, "sent"), value(session, "received"), value(session, "last_closed"));
         const auto standby = value(session, "standby");
         if (standby == "lost" || standby == "superseded" || standby == "filling") {
-            fmt::print("  ! standby {}: {} messages are not acknowledged; lost {} times\n", standby,
+            fmt::print("  ! standby {}: messages not acknowledged: {}, losses: {}\n", standby,
                        value(session, "standby_behind"), value(session, "standby_losses"));
         }
         if (const auto lost = value(session, "history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
                 "  ! history lost: {} messages that the counterparty requested were not in the store; it got {} "
-                "gap fills in their place. A larger keep_bytes (store_bytes of a store of fixed size) keeps more.\n",
+                "gap fills in their place. A store file with a larger keep_bytes keeps more.\n",
                 lost, value(session, "history_lost_fills"));
         }
     }
     return 0;
 }
 
-/// Some may have been promoted though others were not.
+/// Promotes sessions and prints the promoted ones; others may have failed.
 int promoted(const FixSessionsOptions& options) {
     const auto session = options.all ? std::string{"*"} : options.session;
     const auto answer = asked(options, "promote\t" + session + "\t" + (options.force ? "force" : "-"));
@@ -93,7 +93,7 @@ int done(const FixSessionsOptions& options, const std::string& request) {
     return 0;
 }
 
-/// "5", or "-" for a number that is not given.
+/// Formats a number, or "-" if there is none.
 std::string number(const std::optional<std::uint64_t>& value) { return value ? fmt::format("{}", *value) : "-"; }
 
 }  // namespace

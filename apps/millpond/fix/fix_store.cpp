@@ -12,6 +12,7 @@
 
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
+#include "apps/millpond/fix/fix_dictionary_file.hpp"
 #include "fixd/print/fix_printer.hpp"
 
 namespace millpond::app {
@@ -57,7 +58,7 @@ void inspect(const fix::StoreReader& store) {
     }
 }
 
-/// 0 if nothing is damaged or missing, else 1.
+/// Verifies a store. Returns 0 if nothing is damaged or missing, else 1.
 int verify(const fix::StoreReader& store) {
     const auto found = store.verify();
     print_missing(store);
@@ -70,7 +71,7 @@ int verify(const fix::StoreReader& store) {
 
 void print(const fix::StoreReader& store, const FixStoreOptions& options) {
     std::optional<fix::Dictionary> dictionary;
-    if (!options.dictionary.empty()) dictionary = fixd::read_dictionary_file(options.dictionary);
+    if (!options.dictionary.empty()) dictionary = dictionary_in(options.dictionary);
     fixd::FixPrinter printer{options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line,
                              dictionary ? &*dictionary : nullptr, fix::SecretTags{options.mask}};
     store.visit(options.first, options.last, [&](std::uint64_t sequence, std::string_view message) {

@@ -14,10 +14,10 @@ namespace {
 
 constexpr char kSoh = '\x01';
 constexpr std::string_view kBegin = "8=FIX";
-constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
-constexpr std::size_t kLongestMessage = std::size_t{1} << 20U;
+constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 20U;
 
-/// Parses the prefix of a line of our raw log; `rest` is what follows it. False if it is not such a line.
+/// Parses the prefix of a raw log's line. rest: the text after it. Returns false if the line is not of a raw log.
 bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_view& rest) {
     const auto time_end = line.find(' ');
     if (time_end == std::string_view::npos || line.size() < time_end + 4) return false;
@@ -33,7 +33,7 @@ bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_v
     return true;
 }
 
-/// Undoes what the raw log does to line ends. escapes: positions in the result that took one byte more.
+/// Unescapes the line ends of a raw log. escapes: positions in the result that took one byte more.
 std::string unescaped(std::string_view text, std::vector<std::size_t>& escapes) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -47,21 +47,21 @@ std::string unescaped(std::string_view text, std::vector<std::size_t>& escapes) 
     return plain;
 }
 
-/// The delimiter of the message at the start of `text`: what is between BeginString and BodyLength. Empty if there is
-/// none.
+/// Returns the delimiter of the message at the start of `text`: the text between BeginString and BodyLength; empty if
+/// there is none.
 std::string_view delimiter_of(std::string_view text) {
-    constexpr std::size_t kLongest = 8;
+    constexpr std::size_t kMaxDelimiterChars = 8;
     const auto end = text.find_first_not_of("FIXT.0123456789", 2);
     if (end == std::string_view::npos || std::isalnum(static_cast<unsigned char>(text[end])) != 0) return {};
-    const auto length = text.substr(end, kLongest + 2).find("9=");
+    const auto length = text.substr(end, kMaxDelimiterChars + 2).find("9=");
     return length == std::string_view::npos ? std::string_view{} : text.substr(end, length);
 }
 
-/// End of the message at the start; npos if it is not complete.
+/// Returns the end of the message at the start of the text; npos if it is incomplete.
 std::size_t end_of(std::string_view text, std::string_view delimiter, bool whole) {
     if (delimiter == std::string_view{&kSoh, 1}) {
-        // Its length decides: a data field may contain any byte.
-        const auto frame = fix::next_frame(std::as_bytes(std::span{text}), kLongestMessage);
+        // BodyLength determines the end, because a data field may contain any byte.
+        const auto frame = fix::next_frame(std::as_bytes(std::span{text}), kMaxMessageBytes);
         if (frame) return frame->bytes.size();
         if (!whole && frame.error().error == fix::FrameError::incomplete) return std::string_view::npos;
     }
@@ -77,7 +77,7 @@ std::size_t end_of(std::string_view text, std::string_view delimiter, bool whole
     return whole || text.size() - end >= delimiter.size() ? end : std::string_view::npos;
 }
 
-/// Whether a field or the end follows. Otherwise the delimiter is part of a value.
+/// Whether the text begins with a field or is empty; otherwise the delimiter before it is part of a value.
 bool begins_field(std::string_view text) {
     const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
     return text.empty() || (digits != 0 && digits < text.size() && text[digits] == '=');
@@ -92,13 +92,13 @@ std::string with_soh(std::string_view text, std::string_view delimiter) {
         out += here ? kSoh : text[i];
         i += here ? delimiter.size() : 1;
     }
-    if (!out.ends_with(kSoh)) out += kSoh;  // a log may leave the last one out
+    if (!out.ends_with(kSoh)) out += kSoh;  // a log may omit the last delimiter
     return out;
 }
 
 }  // namespace
 
-/// Reports the messages of `text` and returns how many bytes were consumed. whole: nothing follows. place: maps a byte
+/// Reports the messages of `text` and returns how many bytes were consumed. whole: no text follows. place: maps a byte
 /// of `text` to its position in the input.
 std::size_t MessageFinder::find_in(std::string_view text, bool whole, FoundMessage& message,
                                    const std::function<std::uint64_t(std::size_t)>& place) const {
@@ -123,7 +123,7 @@ std::size_t MessageFinder::find_in(std::string_view text, bool whole, FoundMessa
     }
 }
 
-void MessageFinder::take_line(std::string_view line) {
+void MessageFinder::process_line(std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     FoundMessage message;
     std::string_view rest;
@@ -141,15 +141,15 @@ void MessageFinder::take_line(std::string_view line) {
     }
 }
 
-/// The available part of an unfinished line.
-void MessageFinder::take_part() {
+/// Processes the available part of an unfinished line.
+void MessageFinder::process_partial_line() {
     if (line_.empty()) return;
     FoundMessage message;
     std::string_view rest;
     const bool waits_for_end = !is_rest_of_line_ && (line_.starts_with('#') || read_raw_prefix(line_, message, rest));
     auto done = waits_for_end ? 0 : find_in(line_, false, message, [&](std::size_t at) { return line_at_ + at; });
-    if (line_.size() - done > kLongestLine) {
-        take_line(line_);
+    if (line_.size() - done > kMaxLineBytes) {
+        process_line(line_);
         done = line_.size();
     }
     if (done == 0) return;
@@ -158,8 +158,8 @@ void MessageFinder::take_part() {
     is_rest_of_line_ = true;
 }
 
-/// Where in `text`, which begins with the line, a message ends that goes over the line's end: npos if that is not known
-/// yet, 0 if none does.
+/// Returns the end of a message that continues after the line, as a position in `text`, which starts with the line:
+/// npos if more text is needed, 0 if there is none.
 std::size_t MessageFinder::end_beyond(std::string_view line, std::string_view text) const {
     FoundMessage message;
     std::string_view rest;
@@ -168,7 +168,7 @@ std::size_t MessageFinder::end_beyond(std::string_view line, std::string_view te
         const auto here = text.substr(at);
         at += kBegin.size();
         if (delimiter_of(line.substr(at - kBegin.size())) != std::string_view{&kSoh, 1}) continue;
-        const auto frame = fix::next_frame(std::as_bytes(std::span{here}), kLongestMessage);
+        const auto frame = fix::next_frame(std::as_bytes(std::span{here}), kMaxMessageBytes);
         if (frame) {
             at += frame->bytes.size() - kBegin.size();
             if (at > line.size()) return at;
@@ -179,8 +179,8 @@ std::size_t MessageFinder::end_beyond(std::string_view line, std::string_view te
     return 0;
 }
 
-/// Takes the whole lines of line_. is_last: nothing follows.
-void MessageFinder::take_lines(bool is_last) {
+/// Processes the whole lines of line_. is_last: no text follows.
+void MessageFinder::process_lines(bool is_last) {
     const std::string_view all{line_};
     std::size_t done = 0;
     for (auto end = all.find('\n'); end != std::string_view::npos; end = all.find('\n', done)) {
@@ -189,7 +189,7 @@ void MessageFinder::take_lines(bool is_last) {
         const auto beyond = end_beyond(line, text);
         if (beyond == std::string_view::npos && !is_last) break;
         if (beyond == 0 || beyond == std::string_view::npos) {
-            take_line(line);
+            process_line(line);
             done = end + 1;
             line_at_ += line.size() + 1;
             is_rest_of_line_ = false;
@@ -205,15 +205,15 @@ void MessageFinder::take_lines(bool is_last) {
     line_.erase(0, done);
 }
 
-void MessageFinder::take(std::string_view bytes) {
+void MessageFinder::append(std::string_view bytes) {
     line_ += bytes;
-    take_lines(false);
-    take_part();
+    process_lines(false);
+    process_partial_line();
 }
 
 void MessageFinder::finish() {
-    take_lines(true);
-    take_line(line_);
+    process_lines(true);
+    process_line(line_);
     line_.clear();
     line_at_ = 0;
     is_rest_of_line_ = false;

@@ -2,33 +2,31 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/descriptor.hpp>
 #include <millpond/core/idle.hpp>
+#include <millpond/files/file_kind.hpp>
+#include <millpond/market/ring_writer.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
+#include "apps/millpond/traffic/capture_format.hpp"
 #include "apps/millpond/traffic/clock.hpp"
-#include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
@@ -43,23 +41,38 @@ namespace millpond::app {
 namespace {
 
 constexpr std::string_view kFeedName = "demo";
-constexpr auto kFormatOfCaptures = "miax-tom";
 
-bool is_itch(const DemoOptions& options) { return traffic::file_kind(options.file) == traffic::FileKind::itch; }
+bool is_itch(const DemoOptions& options) { return files::file_kind(options.file) == files::FileKind::itch; }
 
-std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double speed) {
-    if (!options.file.empty() && is_itch(options)) {
+/// Returns the format of the feed. Throws UsageError if options.format is a different one.
+std::string format_of(const DemoOptions& options) {
+    if (!options.file.empty() && !is_itch(options)) return format_of_capture(options.file, options.format);
+    constexpr std::string_view kFormat = "itch";
+    if (options.format.empty() || options.format == kFormat) return std::string{kFormat};
+    const auto feed = options.file.empty() ? std::string{"the generated market"} : "'" + options.file + "'";
+    throw UsageError(fmt::format("--format {}: {} is of format {}", options.format, feed, kFormat));
+}
+
+std::unique_ptr<traffic::Source> open_file(const DemoOptions& options, double speed) {
+    if (is_itch(options)) {
         constexpr double kHeartbeatNanos = 1e9;
         const traffic::ItchSource::Options itch{.heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)};
         return std::make_unique<traffic::ItchSource>(options.file, itch);
     }
-    if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
+    return std::make_unique<traffic::PcapSource>(options.file);
+}
+
+/// Generates a market whose times begin now.
+std::unique_ptr<traffic::Source> generated_market(const DemoOptions& options) {
     const auto now = core::utc_nanos();
-    // Sends every 2 ms all that is due: a wake-up for each datagram would cost each thread several times as much.
+    // Sends due datagrams every 2 ms: waking for each datagram would cost each thread several times as much.
     constexpr double kBurstsPerSecond = 500;
-    constexpr double kMostAtOnce = 1'000;
-    const auto burst = static_cast<std::uint64_t>(std::clamp(options.rate / kBurstsPerSecond, 1.0, kMostAtOnce));
+    constexpr double kMaxAtOnce = 1'000;
+    const auto burst = static_cast<std::uint64_t>(std::clamp(options.rate / kBurstsPerSecond, 1.0, kMaxAtOnce));
     traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .burst = burst, .begin_utc_ns = now};
+    constexpr std::size_t kOrders = 12;
+    generated.feed.format = feed::WireFormat::itch;
+    generated.feed.orders = kOrders;
     generated.feed.session = static_cast<std::uint64_t>(now);
     return std::make_unique<traffic::GeneratedSource>(generated);
 }
@@ -73,10 +86,10 @@ bool is_free(const net::SocketAddress& address) {
     return bind(probe.get(), reinterpret_cast<const sockaddr*>(&raw), length) == 0;
 }
 
-/// The address, or one with the next port that is free and not in `given`, which it then logs.
+/// Returns the address, or the next one with a free port that is not in `given`; reports a change.
 net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what, std::set<std::string>& given) {
-    constexpr int kMostTries = 100;
-    for (int i = 0; i < kMostTries; ++i) {
+    constexpr int kMaxTries = 100;
+    for (int i = 0; i < kMaxTries; ++i) {
         const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
         if (!is_free(candidate) || !given.insert(candidate.to_string()).second) continue;
         if (i != 0) {
@@ -88,11 +101,21 @@ net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view 
     return wanted;
 }
 
+/// Returns "demo", or "demo-2" and so on if other processes use that ring; reports a change.
+std::string free_ring() {
+    constexpr std::string_view kWanted = "demo";
+    constexpr int kMaxTries = 100;
+    std::string name{kWanted};
+    for (int i = 2; i <= kMaxTries && !market::RingWriter::is_free(name); ++i) name = fmt::format("{}-{}", kWanted, i);
+    if (name != kWanted) to_stderr("millpond: demo: ring '{}' is in use, so the ring is '{}'\n", kWanted, name);
+    return name;
+}
+
 net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
     net::SocketAddress address;
     for (const auto& pipeline : gateway.pipelines()) {
-        pipeline->for_each_feed([&](const auto& line) {
-            if (line.config().name == kFeedName) address = line.receiver().report().local;
+        pipeline->for_each_feed([&](const auto& feed) {
+            if (feed.config().name == kFeedName) address = feed.receiver().report().local;
         });
     }
     return address;
@@ -101,31 +124,19 @@ net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
 }  // namespace
 
 void DemoOptions::add_to(Arguments& options) {
-    options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP, CSV and web sinks are added");
-    options.add_option("--demo-feed", file, "pcap or ITCH file to replay instead of the generated market")
+    options.add_option("--replay", file, "pcap or ITCH file to replay instead of the generated market")
         ->type_name("FILE");
-    options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
+    options.add_option("--speed", speed, "of the file: 1 as recorded, N times as fast, or max")
         ->type_name("N|max")
         ->check(speed_check())
         ->capture_default_str();
     std::vector<std::string_view> formats;
     for (const auto* one : gateway::builtin_feed_formats()) formats.push_back(one->name());
-    options.add_option("--demo-format", format, fmt::format("of a pcap's datagrams (default: {})", kFormatOfCaptures))
+    options.add_option("--format", format, "of a pcap's datagrams, if it cannot be detected")
         ->type_name(fmt::format("{}", fmt::join(formats, "|")));
-    options.add_option("--demo-rate", rate, "quotes per second of the generated market")
+    options.add_option("--rate", rate, "quotes per second of the generated market")
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
-}
-
-DemoFolder::DemoFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "millpond-demo.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-    path_ = name;
-}
-
-DemoFolder::~DemoFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
 }
 
 gateway::Config demo_defaults() {
@@ -135,11 +146,12 @@ gateway::Config demo_defaults() {
 }
 
 void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config) {
-    std::string format = "quotes";
-    if (!options.file.empty()) format = is_itch(options) ? "itch" : kFormatOfCaptures;
-    if (!options.format.empty()) format = options.format;
-    gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
-    if (config.rings.empty()) config.rings.emplace_back().name = "demo";
+    const auto format = format_of(options);
+    auto feed = fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format);
+    if (format == "itch") feed += ",depth=10,orders=true";
+    if (options.file.empty()) feed += ",venue=SIM,timezone=UTC";
+    gateway::read_table_flag("feed", feed, config);
+    if (config.rings.empty()) config.rings.emplace_back().name = free_ring();
     std::set<std::string> given;
     if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics", given);
     if (config.first<gateway::tcp::Settings>() == nullptr) {
@@ -156,11 +168,18 @@ void add_demo_feed(const DemoOptions& options, const std::filesystem::path& fold
         auto& csv = config.add<gateway::csv::Settings>();
         csv.path = (folder / "quotes.csv").string();
         csv.mode = gateway::Delivery::conflate;
-        csv.flush_ms = 1'000;
+        csv.flush = std::chrono::seconds{1};
     }
 }
 
-Demo::Demo(const DemoOptions& options) : speed_(parse_speed(options.speed)), source_(make_source(options, speed_)) {}
+net::SocketAddress free_address(const net::SocketAddress& wanted, std::string_view what) {
+    std::set<std::string> given;
+    return free_from(wanted, what, given);
+}
+
+Demo::Demo(const DemoOptions& options) : options_(options), speed_(parse_speed(options.speed)) {
+    if (!options.file.empty()) source_ = open_file(options, speed_);
+}
 
 void Demo::begin(const gateway::Gateway& gateway) {
     thread_ = std::thread{[this, to = address_of_feed(gateway)] { run(to); }};
@@ -175,6 +194,7 @@ void Demo::run(net::SocketAddress to) try {
     net::UdpSender sender{{.to = to}};
     traffic::MonotonicClock clock;
     traffic::Transmitter transmitter{sender, clock, {.speed = speed_}};
+    if (!source_) source_ = generated_market(options_);
     const bool all = transmitter.run(*source_, stop_);
     if (const auto error = source_->error(); !error.empty()) to_stderr("millpond: demo: {}\n", error);
     if (all) to_stderr("millpond: demo: end of the feed after {} datagrams\n", transmitter.sent().datagrams);

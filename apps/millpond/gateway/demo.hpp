@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <millpond/net/socket_address.hpp>
@@ -19,36 +20,23 @@ class Arguments;
 
 /// Demo of the gateway: a feed that the program sends to itself over loopback.
 struct DemoOptions {
-    bool on{false};
-    std::string file;        ///< A capture or ITCH file; a generated market when empty.
-    std::string speed{"1"};  ///< Of the file.
-    std::string format;      ///< Of a capture's datagrams.
-    double rate{5'000};      ///< Of the generated market, quotes a second.
+    std::string file;        ///< A capture or ITCH file; empty: a generated market.
+    std::string speed{"1"};  ///< Speed of the replay.
+    std::string format;      ///< Format of a capture's datagrams; empty: detected.
+    double rate{5'000};      ///< Quotes per second of the generated market.
 
     void add_to(Arguments& options);
 };
 
-/// A new folder in the temporary folder. The destructor removes it with its contents.
-class DemoFolder {
-public:
-    /// Throws std::system_error.
-    DemoFolder();
-    ~DemoFolder();
-    DemoFolder(const DemoFolder&) = delete;
-    DemoFolder& operator=(const DemoFolder&) = delete;
-
-    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
-
-/// Defaults of a demo: threads sleep while they wait, because they share the processors with the browser.
+/// Returns the defaults of a demo: threads sleep while they wait, because they share the processors with the browser.
 [[nodiscard]] gateway::Config demo_defaults();
 
-/// Adds the feed, and a ring, a TCP, a web and a CSV sink where the configuration has none; rows go to a file in
-/// `folder`. Throws UsageError.
+/// Adds the feed, and a ring and tcp, web and csv sinks if the configuration has none; the csv file is in `folder`.
+/// Uses other ports and another ring if the usual ones are in use. Throws UsageError.
 void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config);
+
+/// Returns the address, or one with the next free port; reports a change. what: the listener, for the report.
+[[nodiscard]] net::SocketAddress free_address(const net::SocketAddress& wanted, std::string_view what);
 
 /// Sends the feed on its own thread until the feed ends or the destructor runs.
 class Demo {
@@ -65,8 +53,9 @@ public:
 private:
     void run(net::SocketAddress to);
 
+    DemoOptions options_;
     double speed_;
-    std::unique_ptr<traffic::Source> source_;
+    std::unique_ptr<traffic::Source> source_;  // created by the thread for the generated market
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

@@ -18,11 +18,12 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/gateway/demo.hpp"
+#include "apps/millpond/gateway/demo_folder.hpp"
 #include "apps/millpond/gateway/gateway_flags.hpp"
 #include "apps/millpond/gateway/gateway_hints.hpp"
-#include "apps/millpond/gateway/port_turn.hpp"
+#include "apps/millpond/gateway/port_lock.hpp"
 #include "apps/millpond/gateway/status_line.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/settings/config.hpp"
@@ -38,10 +39,10 @@ constexpr std::chrono::milliseconds kWatchGatewayEvery{50};
 
 struct GatewayCommandOptions {
     GatewayFlags flags;
-    DemoOptions demo;
+    std::optional<DemoOptions> demo;
 };
 
-/// Each client needs a descriptor: raises the soft limit to the hard limit.
+/// Raises the soft limit of descriptors to the hard limit, because each client needs one.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,7 +50,7 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Whether every receive thread has reported within the last two seconds; each does so ten times a second.
+/// Whether every receive thread, which beats ten times a second, has done so within the last two seconds.
 bool receiving(const gateway::Gateway& gateway) {
     constexpr std::uint64_t kAliveNs = 2'000'000'000;
     const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
@@ -58,17 +59,19 @@ bool receiving(const gateway::Gateway& gateway) {
     });
 }
 
-/// demo: the folder of a demo's files; null without a demo.
+/// Reads and completes the configuration. demo: folder for a demo's files; null without a demo.
 gateway::Config read_config(const GatewayCommandOptions& options, const DemoFolder* demo) {
-    auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults());
-    if (demo != nullptr) add_demo_feed(options.demo, demo->path(), config);
-    gateway::complete(config);
+    settings::Errors errors;
+    auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults(), errors);
+    if (demo != nullptr) add_demo_feed(*options.demo, demo->path(), config);
+    errors.check([&] { gateway::complete(config); });
+    errors.throw_if_any();
     return config;
 }
 
-/// A faulty configuration changes nothing.
+/// Reloads the configuration; changes nothing if it is faulty.
 gateway::Reloaded reload(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log) try {
-    if (options.demo.on) throw UsageError("a demo cannot be reconfigured");
+    if (options.demo) throw UsageError("a demo cannot be reconfigured");
     return gateway.reconfigure(read_config(options, nullptr));
 } catch (const std::exception& error) {
     const auto text = fmt::format("nothing was changed: {}", error.what());
@@ -76,19 +79,19 @@ gateway::Reloaded reload(const GatewayCommandOptions& options, gateway::Gateway&
     return {.done = {}, .refused = {text}};
 }
 
-/// A reload runs on the reloader's thread, so that the gateway is watched meanwhile.
-void reload_if_wished(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log,
-                      service::ServiceNotice& service) {
+/// Starts a requested reload on the reloader's thread, so that the gateway is watched meanwhile.
+void reload_if_requested(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log,
+                         service::ServiceNotice& service) {
     auto& reloader = gateway.reloader();
-    if (reloader.take_finished()) service.ready();
+    if (reloader.poll_finished()) service.ready();
     if (reloader.is_running()) return;
-    const bool hung_up = !options.demo.on && service::reload_on_signal().exchange(false);
-    if (!hung_up && !reloader.desk().is_wished()) return;
+    const bool hung_up = !options.demo && service::reload_on_signal().exchange(false);
+    if (!hung_up && !reloader.requests().is_requested()) return;
     service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
     reloader.begin([&] { return reload(options, gateway, log); });
 }
 
-/// Longest status line that fits on the terminal: a longer one would wrap and could not be overwritten.
+/// Returns the maximum length of the status line: a longer one would wrap and could not be overwritten.
 std::size_t status_columns() {
     constexpr std::size_t kUsual = 80;
     winsize size{};
@@ -96,7 +99,7 @@ std::size_t status_columns() {
     return (known ? std::min<std::size_t>(size.ws_col, kUsual) : kUsual) - 1;
 }
 
-/// Prints the status once a second until `stop`.
+/// Prints the status on a terminal once a second until `stop`.
 void watch(const GatewayCommandOptions& options, gateway::Gateway& gateway, service::Log& log,
            const std::atomic<bool>& stop, bool quiet, service::ServiceNotice& service) {
     const bool on_terminal = isatty(STDOUT_FILENO) == 1;
@@ -105,15 +108,11 @@ void watch(const GatewayCommandOptions& options, gateway::Gateway& gateway, serv
     while (!stop.load(std::memory_order_relaxed)) {
         std::this_thread::sleep_for(kWatchGatewayEvery);
         gateway.watch();
-        reload_if_wished(options, gateway, log, service);
+        reload_if_requested(options, gateway, log, service);
         const auto now = core::monotonic_nanos();
         service.beat(receiving(gateway), std::chrono::nanoseconds{now});
-        if (quiet || now - shown < kStatusEveryNs) continue;
-        if (on_terminal) {
-            fmt::print("\r\033[K{}", status.next(gateway, now - shown, status_columns()));
-        } else {
-            fmt::print("{}\n", status.next(gateway, now - shown));
-        }
+        if (!on_terminal || quiet || now - shown < kStatusEveryNs) continue;
+        fmt::print("\r\033[K{}", status.next(gateway, now - shown, status_columns()));
         std::fflush(stdout);
         shown = now;
     }
@@ -121,19 +120,19 @@ void watch(const GatewayCommandOptions& options, gateway::Gateway& gateway, serv
 }
 
 int run(const GatewayCommandOptions& options) {
-    std::optional<PortTurn> turn;
-    std::optional<DemoFolder> folder;  // goes behind the sink that writes there
+    std::optional<PortLock> turn;
+    std::optional<DemoFolder> folder;  // outlives the sink that writes to it
     std::unique_ptr<Demo> demo;
-    if (options.demo.on) {
-        demo = std::make_unique<Demo>(options.demo);
+    if (options.demo) {
+        demo = std::make_unique<Demo>(*options.demo);
         turn.emplace();
         folder.emplace();
     }
     const auto config = read_config(options, folder ? &*folder : nullptr);
-    if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
+    if (config.feeds.empty()) throw UsageError("no feed: give --feed, or --config with a [[feed]]");
     raise_descriptor_limit();
     const auto& stop = service::stop_on_signal();
-    if (options.demo.on) {
+    if (options.demo) {
         service::stop_on_hang_up();
     } else {
         service::reload_on_signal();  // from here on SIGHUP does not end the program
@@ -142,9 +141,9 @@ int run(const GatewayCommandOptions& options) {
     gateway::Gateway gateway{config, log};
     turn.reset();
     gateway.start();
-    const auto sending = std::move(demo);  // ends before the gateway
+    const auto sending = std::move(demo);  // destroyed before the gateway
     if (sending) sending->begin(gateway);
-    if (!config.quiet) print_hints(config, gateway);
+    if (!config.quiet) print_hints(config, gateway, options.demo.has_value());
     service::ServiceNotice service;
     service.ready();
     watch(options, gateway, log, stop, config.quiet, service);
@@ -158,13 +157,23 @@ Command gateway_command(Arguments& program) {
     auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory and serve sinks.");
     command->footer(
         "Examples:\n"
-        "  millpond gateway --demo\n"
-        "  millpond gateway --demo --demo-feed day.pcap --demo-speed 10\n"
         "  millpond gateway --feed listen=224.0.105.2:51002,format=miax-tom,interface=eth1 --tcp listen=0.0.0.0:9100\n"
         "  millpond gateway --config /etc/millpond/gateway.toml --log-format json --quiet");
     auto options = std::make_shared<GatewayCommandOptions>();
     options->flags.add_to(*command);
-    options->demo.add_to(*command);
+    return {command, [options] { return run(*options); }};
+}
+
+Command demo_command(Arguments& program) {
+    auto* command = program.add_subcommand("demo", "Run a gateway with a page on a generated or recorded feed.");
+    command->footer(
+        "TCP, CSV and web sinks are added. The other options are the gateway's.\n"
+        "Examples:\n"
+        "  millpond demo\n"
+        "  millpond demo --replay day.pcap --speed 10");
+    auto options = std::make_shared<GatewayCommandOptions>();
+    options->demo.emplace().add_to(*command);
+    options->flags.add_to(*command);
     return {command, [options] { return run(*options); }};
 }
 

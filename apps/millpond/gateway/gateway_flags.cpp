@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
-#include "apps/millpond/gateway/section_flags.hpp"
+#include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/command_line/section_flags.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
@@ -22,14 +22,14 @@ void GatewayFlags::add_to(Arguments& options) {
     add_table_flag<gateway::RingConfig>(options, tables_, "a ring with its receive thread, as [[ring]]");
     for (const auto* kind : sink_kinds_) {
         add_table_flag(options, tables_, std::string{kind->name()},
-                       fmt::format("{}, as [[{}]]", kind->summary(), kind->name()), kind->keys());
+                       fmt::format("{}, as [[{}]]", kind->summary(), kind->name()), kind->keys(), "sink");
     }
 }
 
-gateway::Config GatewayFlags::read(gateway::Config config) const {
+gateway::Config GatewayFlags::read(gateway::Config config, settings::Errors& errors) const {
     config.feed_formats = feed_formats_;
     config.sink_kinds = sink_kinds_;
-    if (!file_.empty()) gateway::read_file(file_, config);
+    if (!file_.empty()) errors.check([&] { gateway::read_file(file_, config); });
     try {
         for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);
         for (const auto& [table, text] : *tables_) gateway::read_table_flag(table, text, config);

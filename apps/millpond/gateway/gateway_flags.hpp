@@ -6,14 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "apps/millpond/gateway/section_flags.hpp"
+#include "apps/millpond/command_line/section_flags.hpp"
 #include "gateway/settings/config.hpp"
+#include "service/settings/errors.hpp"
 
 namespace millpond::app {
 
 class Arguments;
 
-/// The configuration as the command line gives it: a file, and every key of it as a flag.
+/// Configuration of a gateway from the command line: a file, and a flag for every key.
 class GatewayFlags {
 public:
     using Kinds = std::span<const gateway::SinkKind* const>;
@@ -25,9 +26,9 @@ public:
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(Arguments& options);
 
-    /// `defaults`, overridden by the file, overridden by the flags; not completed. Throws gateway::ConfigError for the
-    /// file and UsageError for the flags.
-    [[nodiscard]] gateway::Config read(gateway::Config defaults = {}) const;
+    /// Reads `defaults`, overridden by the file, overridden by the flags; not completed. Adds the errors of the file to
+    /// `errors`: complete() may find more. Throws UsageError for the flags.
+    [[nodiscard]] gateway::Config read(gateway::Config defaults, settings::Errors& errors) const;
 
 private:
     Kinds sink_kinds_;

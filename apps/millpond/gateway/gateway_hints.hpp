@@ -7,7 +7,8 @@ namespace millpond::app {
 
 /// Prints the gateway's addresses and example commands; each works as printed on a bare Debian.
 ///
-/// config: of this gateway; the addresses are those of its first sinks.
-void print_hints(const gateway::Config& config, const gateway::Gateway& gateway);
+/// config: the gateway's configuration. The addresses are those of its first sinks. demo: with commands
+/// for a FIX session beside it.
+void print_hints(const gateway::Config& config, const gateway::Gateway& gateway, bool demo);
 
 }  // namespace millpond::app

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +21,7 @@ double micros(std::uint64_t nanos) { return static_cast<double>(nanos) / 1'000.0
 
 StatusLine::StatusLine() : before_(std::make_unique<gateway::Totals>()), now_(std::make_unique<gateway::Totals>()) {}
 
-StatusLine::Numbers StatusLine::take(const gateway::Gateway& gateway, std::int64_t interval_ns) {
+StatusLine::Numbers StatusLine::sample(const gateway::Gateway& gateway, std::int64_t interval_ns) {
     gateway.read_totals(*now_);
     auto wire = std::make_unique<metrics::HistogramSnapshot>(now_->wire);
     wire->subtract(before_->wire);
@@ -38,19 +37,8 @@ StatusLine::Numbers StatusLine::take(const gateway::Gateway& gateway, std::int64
     return numbers;
 }
 
-std::string StatusLine::next(const gateway::Gateway& gateway, std::int64_t interval_ns) {
-    const auto [counts, latency] = take(gateway, interval_ns);
-    auto line = fmt::format("{}  wire to ring {}", fmt::join(counts, "  "), latency);
-    for (const auto& sink : gateway.sinks()) {
-        const auto account = sink->account();
-        fmt::format_to(std::back_inserter(line), "  {}: missed {}", sink->name(), account.missed);
-        if (account.queued != 0) fmt::format_to(std::back_inserter(line), " queued {}", account.queued);
-    }
-    return line;
-}
-
 std::string StatusLine::next(const gateway::Gateway& gateway, std::int64_t interval_ns, std::size_t columns) {
-    auto [parts, latency] = take(gateway, interval_ns);
+    auto [parts, latency] = sample(gateway, interval_ns);
     std::uint64_t missed = 0;
     for (const auto& sink : gateway.sinks()) missed += sink->account().missed;
     if (missed != 0) parts.push_back(fmt::format("missed {}", missed));

@@ -17,11 +17,8 @@ class StatusLine {
 public:
     StatusLine();
 
-    /// For a file or a pipe: includes the account of every sink. interval_ns: the time since the last call.
-    [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns);
-
-    /// For a terminal: at most `columns` wide, with the sum of what the sinks missed. Parts that do not fit are left
-    /// out; losses come before latencies.
+    /// Returns the line, at most `columns` wide, including the sum of the events that the sinks missed. Parts that do
+    /// not fit are omitted, latencies before losses. interval_ns: the time since the last call.
     [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns, std::size_t columns);
 
 private:
@@ -29,7 +26,7 @@ private:
         std::vector<std::string> counts;
         std::string latency;
     };
-    Numbers take(const gateway::Gateway& gateway, std::int64_t interval_ns);
+    Numbers sample(const gateway::Gateway& gateway, std::int64_t interval_ns);
 
     std::unique_ptr<gateway::Totals> before_;
     std::unique_ptr<gateway::Totals> now_;

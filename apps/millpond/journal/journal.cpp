@@ -7,7 +7,7 @@
 
 #include <millpond/journal/catalog.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 
 /// The subcommands of `millpond journal`; `ls` is declared with the group.
 namespace millpond::app {
@@ -11,7 +11,7 @@ Command journal_verify_command(Arguments& journal);
 
 /// Exit codes of the journal commands in addition to 0 (success), 1 (failure) and 2 (usage error).
 inline constexpr int kJournalDamaged = 3;  ///< Records or whole segments are damaged.
-inline constexpr int kJournalHole = 4;     ///< Nothing is damaged, but records are missing or repeated.
+inline constexpr int kJournalGap = 4;      ///< Records are missing or repeated, but none is damaged.
 inline constexpr int kNoJournal = 5;       ///< The folder is not a journal.
 
 }  // namespace millpond::app

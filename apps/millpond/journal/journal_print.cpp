@@ -1,29 +1,26 @@
 #include <fmt/format.h>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include <millpond/core/whole_file.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/progress.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/top/event_lines.hpp"
-#include "apps/millpond/traffic/progress.hpp"
-#include "service/stdio_file.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -32,7 +29,7 @@ namespace {
 struct JournalPrintOptions {
     std::string folder;
     std::string format{"table"};
-    std::string file;  // export's
+    std::string file;  // output file of export
     std::vector<std::string> symbols;
     std::uint64_t from{0};
     std::string since;
@@ -52,12 +49,8 @@ public:
           lines_(format_),
           reader_(options.folder) {
         const auto range = parse_range(options.since, options.until);
-        until_ = range.until;
-        if (range.since) {
-            reader_.seek_time(*range.since);
-        } else if (options.from != 0) {
-            reader_.seek(options.from);
-        }
+        reader_.select(range.since, range.until);
+        if (options.from != 0) reader_.seek(options.from);
     }
 
     /// Reads a batch of records; returns their number.
@@ -66,17 +59,13 @@ public:
     template <class Event>
     void on(const Event& event) {
         if (over()) return;
-        if (until_ && event.receive_utc_ns >= *until_) {
-            over_ = true;
-            return;
-        }
         feed::InstrumentId id = feed::kNoInstrument;
         if constexpr (requires { event.instrument; }) id = event.instrument;
         if (!wants(id)) return;
         if (id != feed::kNoInstrument && !without_events_.empty()) note_event_of(id);
         const auto before = lines_.lines().size();
         lines_.write(event, reader_.current().ring);
-        if (lines_.lines().size() != before) ++printed_;  // CSV has no row for some
+        if (lines_.lines().size() != before) ++printed_;  // some events have no CSV row
     }
     void on(const journal::LostRecord& lost) {
         if (over()) return;
@@ -85,19 +74,20 @@ public:
         if (lost.reason == journal::LostReason::damaged) exit_code_ = kJournalDamaged;
     }
 
-    [[nodiscard]] bool over() const noexcept { return over_ || is_counted_out(); }
+    /// Whether the requested number of events has been printed.
+    [[nodiscard]] bool over() const noexcept { return count_ != 0 && printed_ >= count_; }
     [[nodiscard]] EventLines& lines() noexcept { return lines_; }
     [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
     /// Prints the segments that were found damaged since the last call.
     void name_faults() {
-        for (const auto& fault : reader_.take_faults()) {
+        for (const auto& fault : reader_.drain_faults()) {
             to_stderr("{}\n", fault);
             exit_code_ = kJournalDamaged;
         }
     }
-    /// Prints the requested symbols that had no event, if all that was selected has been read.
+    /// Prints the requested symbols without an event, if the whole selection has been read.
     void name_absent_symbols() const {
-        if (is_counted_out() || without_events_.empty()) return;
+        if (over() || without_events_.empty()) return;
         to_stderr("symbols without events: {}\n", fmt::join(without_events_, ", "));
     }
     [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
@@ -107,8 +97,8 @@ public:
 private:
     static constexpr std::size_t kRound = 1'024;
 
-    /// Also updates names: in a new epoch the ids belong to other instruments, and a name that is damaged in one
-    /// segment is whole in the next.
+    /// Whether the instrument is selected. Also updates names: in a new epoch ids belong to other instruments, and a
+    /// name that is damaged in one segment is repeated in the next.
     bool wants(feed::InstrumentId id) {
         if (reader_.current().epoch != epoch_) {
             epoch_ = reader_.current().epoch;
@@ -119,13 +109,13 @@ private:
         if (id == feed::kNoInstrument) return true;
         while (lines_.named() <= id) {
             const feed::Symbol number{fmt::format("#{}", lines_.named())};
-            lines_.name(number);
+            lines_.name(number, feed::kDefaultDecimals);
             is_wanted_.push_back(is_wanted(number));
             is_named_.push_back(false);
         }
         if (is_named_[id]) return is_wanted_[id];
         if (const auto* instrument = reader_.instrument(id)) {
-            lines_.rename(id, instrument->symbol);
+            lines_.rename(id, instrument->symbol, instrument->decimals);
             is_wanted_[id] = is_wanted(instrument->symbol);
             is_named_[id] = true;
         }
@@ -137,48 +127,41 @@ private:
                                                                       : fmt::format("#{}", id));
         if (found != without_events_.end()) without_events_.erase(found);
     }
-    [[nodiscard]] bool is_counted_out() const noexcept { return count_ != 0 && printed_ >= count_; }
     [[nodiscard]] bool is_wanted(const feed::Symbol& symbol) const {
         return wanted_.empty() || wanted_.contains(symbol.view());
     }
 
     std::set<std::string, std::less<>> wanted_;
-    std::set<std::string, std::less<>> without_events_;  // of them, so far
+    std::set<std::string, std::less<>> without_events_;  // requested symbols without an event so far
     std::vector<bool> is_wanted_;
-    std::vector<bool> is_named_;  // otherwise by number so far
+    std::vector<bool> is_named_;  // false: shown by number so far
     std::uint64_t count_;
-    std::optional<std::int64_t> until_;
     LineFormat format_;
     EventLines lines_;
     journal::JournalReader reader_;
     std::uint64_t epoch_{0};
     std::uint64_t printed_{0};
     std::uint64_t lost_{0};
-    bool over_{false};
     int exit_code_{0};
 };
 
 int print(const JournalPrintOptions& options) {
     constexpr std::chrono::milliseconds kWhileNothingComes{5};
     const auto& stop = service::stop_on_signal();
-    static_cast<void>(segments_of(options.folder));  // that it is a journal
+    static_cast<void>(segments_of(options.folder));  // throws if it is not a journal
     Printer printer{options};
     if (!put_out(printer.lines().head())) return 0;
     while (!stop.load(std::memory_order_relaxed) && !printer.over()) {
-        const auto taken = printer.poll();
+        const auto printed = printer.poll();
         if (!put_out(printer.lines().lines())) return 0;
         printer.lines().clear();
         printer.name_faults();
-        if (taken != 0) continue;
+        if (printed != 0) continue;
         if (!options.follow) break;
         std::this_thread::sleep_for(kWhileNothingComes);
     }
     if (!stop.load(std::memory_order_relaxed)) printer.name_absent_symbols();
     return printer.exit_code();
-}
-
-[[noreturn]] void cannot_write(const std::string& file) {
-    throw std::system_error(errno, std::generic_category(), "cannot write '" + file + "'");
 }
 
 int write_file(const JournalPrintOptions& options) {
@@ -188,26 +171,26 @@ int write_file(const JournalPrintOptions& options) {
     Printer printer{options};
     std::uint64_t last = 0;
     for (const auto& segment : segments) last = std::max(last, segment.next_record);
-    service::StdioFile file{std::fopen(options.file.c_str(), "wb")};
-    if (!file) cannot_write(options.file);
-    const auto put = [&](std::string_view text) {
-        if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) cannot_write(options.file);
-    };
+    core::WholeFile file{options.file};
     {
         Progress progress{"export", "records", last == 0 ? 0 : last - 1};
-        put(printer.lines().head());
+        file.write(printer.lines().head());
         while (!stop.load(std::memory_order_relaxed) && !printer.over() && printer.poll() != 0) {
-            put(printer.lines().lines());
+            file.write(printer.lines().lines());
             printer.lines().clear();
             progress.at(printer.reader().next_record() - 1);
         }
     }
-    if (std::fclose(file.release()) != 0) cannot_write(options.file);
     printer.name_faults();
-    if (!stop.load(std::memory_order_relaxed)) printer.name_absent_symbols();
+    if (stop.load(std::memory_order_relaxed)) {
+        to_stderr("stopped by a signal; '{}' was not written\n", options.file);
+        return 1;
+    }
+    file.commit();
+    printer.name_absent_symbols();
     fmt::print("{} {} written to '{}'; {} events were lost before\n", printer.printed(),
                options.format == "csv" ? "rows" : "events", options.file, printer.lost());
-    return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
+    return printer.exit_code();
 }
 
 /// Options of both cat and export.
@@ -216,9 +199,11 @@ std::shared_ptr<JournalPrintOptions> add_selection(Arguments& command) {
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
     auto* from =
         command.add_option("--from", options->from, "start at the record with this number")->check(whole_number());
-    command.add_option("--since", options->since, "start at this receive time, UTC, such as 2026-11-20T14:30:00")
+    command
+        .add_option("--since", options->since,
+                    "only events received from this time on, UTC, such as 2026-11-20T14:30:00")
         ->excludes(from);
-    command.add_option("--until", options->until, "end at this receive time");
+    command.add_option("--until", options->until, "only events received before this time");
     command
         .add_option("--symbol", options->symbols,
                     "only this instrument; may be given several times. Symbols without events are named at the end")

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,11 +11,11 @@
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/command_line/progress.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
-#include "apps/millpond/traffic/progress.hpp"
 
 namespace millpond::app {
 namespace {
@@ -24,12 +25,17 @@ class Account {
 public:
     explicit Account(const journal::JournalReader& reader) : reader_(reader) {}
 
-    void on(const feed::Quote&) { take(quotes); }
-    void on(const feed::Trade&) { take(trades); }
-    void on(const feed::TradeBreak&) { take(trade_breaks); }
-    void on(const feed::Status&) { take(statuses); }
-    void on(const feed::Gap&) { take(gaps); }
-    void on(const feed::Clear&) { take(clears); }
+    void on(const feed::Quote&) { count(quotes); }
+    void on(const feed::Trade&) { count(trades); }
+    void on(const feed::TradeBreak&) { count(trade_breaks); }
+    void on(const feed::Order&) { count(orders); }
+    void on(const feed::Level&) { count(levels); }
+    void on(const feed::Imbalance&) { count(imbalances); }
+    void on(const feed::Band&) { count(bands); }
+    void on(const feed::Definition&) { count(definitions); }
+    void on(const feed::Status&) { count(statuses); }
+    void on(const feed::Gap&) { count(gaps); }
+    void on(const feed::Clear&) { count(clears); }
     void on(const journal::LostRecord& lost) {
         switch (lost.reason) {
             case journal::LostReason::lapped:
@@ -39,24 +45,29 @@ public:
             case journal::LostReason::removed: removed += lost.count(); break;
             case journal::LostReason::damaged: damaged += lost.count(); break;
         }
-        next_ring_ = 0;  // what follows cannot be known
+        next_ring_ = 0;  // the next number is unknown
     }
 
     std::uint64_t quotes{0};
     std::uint64_t trades{0};
     std::uint64_t trade_breaks{0};
+    std::uint64_t orders{0};
+    std::uint64_t levels{0};
+    std::uint64_t imbalances{0};
+    std::uint64_t bands{0};
+    std::uint64_t definitions{0};
     std::uint64_t statuses{0};
     std::uint64_t gaps{0};
     std::uint64_t clears{0};
     std::uint64_t lapped{0};
     std::uint64_t removed{0};
     std::uint64_t damaged{0};
-    std::uint64_t holes{0};  ///< Missing ring numbers that are not reported as lost.
-    std::uint64_t twice{0};  ///< Repeated ring numbers.
+    std::uint64_t missing{0};  ///< Missing ring numbers that are not reported as lost.
+    std::uint64_t twice{0};    ///< Repeated ring numbers.
     std::uint64_t epochs{0};
 
 private:
-    void take(std::uint64_t& kind) {
+    void count(std::uint64_t& kind) {
         ++kind;
         follow(reader_.current().ring, reader_.current().ring);
     }
@@ -67,7 +78,7 @@ private:
             ++epochs;
         }
         if (next_ring_ != 0) {
-            if (first > next_ring_) holes += first - next_ring_;
+            if (first > next_ring_) missing += first - next_ring_;
             if (first < next_ring_) twice += next_ring_ - first;
         }
         next_ring_ = last + 1;
@@ -75,7 +86,7 @@ private:
 
     const journal::JournalReader& reader_;
     std::uint64_t epoch_{0};
-    std::uint64_t next_ring_{0};  ///< 0: any number may follow.
+    std::uint64_t next_ring_{0};  ///< Expected ring number; 0: any.
 };
 
 /// Compares headers and indexes with the records and with their neighbours.
@@ -107,10 +118,11 @@ private:
     void compare(const std::string& path) {
         journal::SegmentReader segment{path};
         journal::RecordView record;
-        journal::IndexedPlace newest;  // the index's entry for the next record
-        std::uint64_t last_name = 0;
+        journal::IndexedPlace newest;  // index entry of the next record
+        std::uint64_t last_description = 0;
+        std::int64_t oldest_utc_ns = std::numeric_limits<std::int64_t>::max();
         std::uint64_t wrong_places = 0;
-        std::size_t blocks = 0;  // those below have been checked
+        std::size_t blocks = 0;  // lower blocks have been checked
         bool exact = true;       // no earlier record is damaged, so the header and the index can be checked
         for (;;) {
             const auto outcome = segment.next(record);
@@ -122,17 +134,21 @@ private:
                 newest.offset = record.offset;
                 newest.record = record.record;
                 const auto place = segment.place(block);
-                const bool checked = segment.identity().layout_version >= journal::kFirstIndexChecksums;
-                if (exact ? place != newest : checked && !place) ++wrong_places;
+                if (exact ? place != newest : !place) ++wrong_places;
             }
             newest.ring = std::max(newest.ring, record.ring);
-            newest.newest_utc_ns = std::max(newest.newest_utc_ns, journal::receive_time(record).value_or(0));
-            if (record.kind == journal::RecordKind::name) last_name = record.offset;
+            const auto time = journal::receive_time(record).value_or(0);
+            newest.newest_utc_ns = std::max(newest.newest_utc_ns, time);
+            if (journal::is_description(record.kind)) {
+                last_description = record.offset;
+            } else {
+                oldest_utc_ns = std::min(oldest_utc_ns, time);
+            }
         }
         if (wrong_places != 0) complain(fmt::format("{}: {} entries of its index are damaged", path, wrong_places));
-        const auto said_name = segment.last_name();
-        if (!said_name || (exact && segment.ended() && *said_name != last_name)) {
-            complain(fmt::format("{}: the offset of the newest name in its header is damaged", path));
+        const auto said_description = segment.last_description();
+        if (!said_description || (exact && segment.ended() && *said_description != last_description)) {
+            complain(fmt::format("{}: the offset of the newest name or channel in its header is damaged", path));
         }
         if (!segment.ended() || !exact) return;
         const auto& tail = *segment.tail();
@@ -144,11 +160,13 @@ private:
             complain(fmt::format("{}: its header ends with ring number {}, its records with {}", path, tail.last_ring,
                                  newest.ring));
         }
-        // Earlier versions ended a segment of a dead writer with the time in its index.
-        const bool has_newest = segment.identity().layout_version >= journal::kFirstIndexChecksums;
-        if (has_newest && tail.newest_utc_ns != newest.newest_utc_ns) {
+        if (tail.newest_utc_ns != newest.newest_utc_ns) {
             complain(fmt::format("{}: its header ends at receive time {}, its records at {}", path, tail.newest_utc_ns,
                                  newest.newest_utc_ns));
+        }
+        if (tail.oldest_utc_ns != journal::kTimeUnknown && tail.oldest_utc_ns != oldest_utc_ns) {
+            complain(fmt::format("{}: its header begins at receive time {}, its records at {}", path,
+                                 tail.oldest_utc_ns, oldest_utc_ns));
         }
     }
 
@@ -159,11 +177,11 @@ private:
 
 int verify(const std::string& folder) {
     constexpr std::size_t kRound = 4'096;
-    const auto started = journal::newest_started(folder);  // first: a writer may start more
+    const auto started = journal::newest_started(folder);  // before reading, because a writer may start more
     const auto segments = segments_of(folder);
     Headers headers;
     std::uint64_t last = 0;
-    std::uint64_t newest = 0;  // ordinal
+    std::uint64_t newest = 0;  // ordinal number of the newest record
     for (const auto& segment : segments) {
         headers.look_at(segment);
         last = std::max(last, segment.next_record);
@@ -175,13 +193,15 @@ int verify(const std::string& folder) {
         Progress progress{"verify", "records", last == 0 ? 0 : last - 1};
         while (reader.poll(account, kRound) != 0) progress.at(reader.next_record() - 1);
     }
-    fmt::print("quotes {}, trades {}, trade breaks {}, statuses {}, gaps {}, clears {} of {} ring epochs\n",
-               account.quotes, account.trades, account.trade_breaks, account.statuses, account.gaps, account.clears,
-               account.epochs);
+    fmt::print(
+        "quotes {}, trades {}, trade breaks {}, orders {}, levels {}, imbalances {}, bands {}, definitions {}, "
+        "statuses {}, gaps {}, clears {} of {} ring epochs\n",
+        account.quotes, account.trades, account.trade_breaks, account.orders, account.levels, account.imbalances,
+        account.bands, account.definitions, account.statuses, account.gaps, account.clears, account.epochs);
     fmt::print("damaged headers and segments {}; records missing between segments {}\n", headers.faults(),
                account.removed);
     fmt::print("lapped by the ring: {}; ring entries missing: {}; duplicated: {}; damaged records: {}\n",
-               account.lapped, account.holes, account.twice, account.damaged);
+               account.lapped, account.missing, account.twice, account.damaged);
     if (headers.faults() + account.damaged != 0) {
         fmt::print("not good: damaged\n");
         return kJournalDamaged;
@@ -189,11 +209,11 @@ int verify(const std::string& folder) {
     if (started > newest) {
         fmt::print("not good: the newest segments are missing: {} were started, the last one here is {}\n", started,
                    newest);
-        return kJournalHole;
+        return kJournalGap;
     }
-    if (account.removed + account.holes + account.twice != 0) {
+    if (account.removed + account.missing + account.twice != 0) {
         fmt::print("not good: records are missing or duplicated\n");
-        return kJournalHole;
+        return kJournalGap;
     }
     fmt::print("good\n");
     return 0;
@@ -208,7 +228,7 @@ Command journal_verify_command(Arguments& journal) {
         "Exit codes: 0 good, 1 failed, 2 usage error, 3 damaged records, headers,\n"
         "indexes or segments, 4 records missing in the middle or at the end, or duplicated,\n"
         "5 not a journal.\n"
-        "An empty segment behind all that were in use is good: the gateway has allocated it.");
+        "An empty segment after the last used one is good: the gateway has allocated it.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();
     return {command, [folder] { return verify(*folder); }};

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,7 +18,8 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/decimal.hpp>
 #include <millpond/feed/event_json.hpp>
-#include <millpond/feed/quote_json.hpp>
+
+#include "apps/millpond/top/book_text.hpp"
 
 namespace millpond::app {
 namespace {
@@ -27,10 +29,8 @@ std::string time_of_day(std::int64_t utc_ns) {
     return fmt::format("{:%H:%M:%S}.{:06}", fmt::gmtime(seconds), utc_ns % 1'000'000'000 / 1'000);
 }
 
-std::string price_or_dash(feed::Price price, std::uint64_t size) {
-    if (size == 0) return "-";
-    std::array<char, 64> text;
-    return {text.data(), feed::write_price(text.data(), price)};
+std::string_view incomplete_or_nothing(std::uint16_t flags) {
+    return (flags & feed::kIncomplete) != 0 ? " incomplete" : "";
 }
 
 }  // namespace
@@ -61,12 +61,18 @@ std::string_view EventLines::head() const noexcept {
     return "";
 }
 
-void EventLines::name(const feed::Symbol& symbol) {
-    names_.push_back({symbol, feed::JsonSymbol{symbol}, feed::CsvSymbol{symbol}});
+void EventLines::name(const feed::Symbol& symbol, unsigned decimals) {
+    names_.push_back({symbol, feed::JsonSymbol{symbol, decimals}, feed::CsvSymbol{symbol, decimals}});
 }
 
-void EventLines::rename(feed::InstrumentId id, const feed::Symbol& symbol) {
-    names_[id] = {symbol, feed::JsonSymbol{symbol}, feed::CsvSymbol{symbol}};
+void EventLines::rename(feed::InstrumentId id, const feed::Symbol& symbol, unsigned decimals) {
+    names_[id] = {symbol, feed::JsonSymbol{symbol, decimals}, feed::CsvSymbol{symbol, decimals}};
+}
+
+std::string EventLines::price_or_dash(feed::InstrumentId id, feed::Price price, std::uint64_t size) const {
+    if (size == 0) return "-";
+    std::array<char, feed::kMaxPriceChars + feed::kDecimalSlack> text;
+    return {text.data(), feed::write_price(text.data(), price, names_[id].json.decimals())};
 }
 
 std::string_view EventLines::symbol_of(feed::InstrumentId id) const noexcept {
@@ -78,59 +84,103 @@ const feed::JsonSymbol& EventLines::json_of(feed::InstrumentId id) const noexcep
     return id == feed::kNoInstrument ? none : names_[id].json;
 }
 
+template <class Event>
+void EventLines::write_json(const Event& event, std::uint64_t number) {
+    feed::InstrumentId id = feed::kNoInstrument;
+    if constexpr (requires { event.instrument; }) id = event.instrument;
+    std::array<char, feed::kMaxJsonBytes> json;
+    lines_ += feed::event_json(json, event, json_of(id), number);
+    lines_ += '\n';
+}
+
 void EventLines::write(const feed::Quote& quote, std::uint64_t number) {
     if (format_ == LineFormat::csv) {
         std::array<char, feed::kMaxCsvBytes> row;
         lines_ += feed::quote_csv(row, quote, names_[quote.instrument].csv);
         return;
     }
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::quote_json(json, quote, json_of(quote.instrument), number);
-        lines_ += '\n';
-        return;
-    }
+    if (format_ == LineFormat::json) return write_json(quote, number);
     fmt::format_to(std::back_inserter(lines_), "{} {:<12} {:>10} {:>12} {:>12} {:>12} {:>10}{}{}{}\n",
                    time_of_day(quote.receive_utc_ns), symbol_of(quote.instrument), quote.bid_size,
-                   price_or_dash(quote.bid_price, quote.bid_size), price_or_dash(quote.ask_price, quote.ask_size),
-                   quote.ask_size, number, (quote.flags & feed::kIncomplete) != 0 ? " incomplete" : "",
-                   (quote.flags & feed::kHalted) != 0 ? " halted" : "",
+                   price_or_dash(quote.instrument, quote.bid_price, quote.bid_size),
+                   price_or_dash(quote.instrument, quote.ask_price, quote.ask_size), quote.ask_size, number,
+                   incomplete_or_nothing(quote.flags), (quote.flags & feed::kHalted) != 0 ? " halted" : "",
                    (quote.flags & feed::kNotFirm) != 0 ? " not firm" : "");
 }
 
 void EventLines::write(const feed::Trade& trade, std::uint64_t number) {
     if (format_ == LineFormat::csv) return;
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::trade_json(json, trade, json_of(trade.instrument), number);
-        lines_ += '\n';
-        return;
-    }
+    if (format_ == LineFormat::json) return write_json(trade, number);
     fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} at {}, sequence {}\n",
                    time_of_day(trade.receive_utc_ns), symbol_of(trade.instrument), trade.size,
-                   price_or_dash(trade.price, trade.size), number);
+                   price_or_dash(trade.instrument, trade.price, trade.size), number);
 }
 
 void EventLines::write(const feed::TradeBreak& broken, std::uint64_t number) {
     if (format_ == LineFormat::csv) return;
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::trade_break_json(json, broken, json_of(broken.instrument), number);
-        lines_ += '\n';
-        return;
-    }
+    if (format_ == LineFormat::json) return write_json(broken, number);
     fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} is cancelled, sequence {}\n",
                    time_of_day(broken.receive_utc_ns), symbol_of(broken.instrument), broken.trade_id, number);
 }
 
-void EventLines::write(const feed::Status& status, std::uint64_t number) {
+void EventLines::write(const feed::Order& order, std::uint64_t number) {
     if (format_ == LineFormat::csv) return;
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::status_json(json, status, json_of(status.instrument), number);
-        lines_ += '\n';
+    if (format_ == LineFormat::json) return write_json(order, number);
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} order {} {} {} {} at {}, {} left, sequence {}{}\n",
+                   time_of_day(order.receive_utc_ns), symbol_of(order.instrument), order.order_id,
+                   feed::to_string(order.action), feed::to_string(order.side), order.size,
+                   price_or_dash(order.instrument, order.price, 1), order.size_left, number,
+                   incomplete_or_nothing(order.flags));
+}
+
+void EventLines::write(const feed::Level& level, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) return write_json(level, number);
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} level {} {} at {} of {} orders, sequence {}{}\n",
+                   time_of_day(level.receive_utc_ns), symbol_of(level.instrument), feed::to_string(level.side),
+                   level.size, price_or_dash(level.instrument, level.price, 1), level.orders, number,
+                   incomplete_or_nothing(level.flags));
+}
+
+void EventLines::write(const feed::Imbalance& imbalance, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) return write_json(imbalance, number);
+    const auto id = imbalance.instrument;
+    fmt::format_to(std::back_inserter(lines_),
+                   "{} {:<12} {} auction, {}: {} paired, {} {} left over, reference {}, near {}, far {}, sequence {}\n",
+                   time_of_day(imbalance.receive_utc_ns), symbol_of(id), feed::to_string(imbalance.auction),
+                   feed::to_string(imbalance.state), imbalance.paired_size, imbalance.imbalance_size,
+                   feed::to_string(imbalance.side), price_or_dash(id, imbalance.reference_price),
+                   price_or_dash(id, imbalance.near_price), price_or_dash(id, imbalance.far_price), number);
+}
+
+void EventLines::write(const feed::Band& band, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) return write_json(band, number);
+    const auto id = band.instrument;
+    if (band.band == feed::BandKind::short_sale) {
+        fmt::format_to(std::back_inserter(lines_), "{} {:<12} short sales {}, sequence {}\n",
+                       time_of_day(band.receive_utc_ns), symbol_of(id), feed::to_string(band.short_sale), number);
         return;
     }
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} {} {} to {}, reference {}, sequence {}\n",
+                   time_of_day(band.receive_utc_ns), symbol_of(id), feed::to_string(band.band),
+                   price_or_dash(id, band.lower_price), price_or_dash(id, band.upper_price),
+                   price_or_dash(id, band.reference_price), number);
+}
+
+void EventLines::write(const feed::Definition& definition, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) return write_json(definition, number);
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} {}, {}, lot {}, tick {}, sequence {}\n",
+                   time_of_day(definition.receive_utc_ns), symbol_of(definition.instrument),
+                   feed::to_string(definition.instrument_class), definition.currency.view(), definition.lot,
+                   price_or_dash(definition.instrument, definition.tick), number);
+}
+
+void EventLines::write(const feed::Status& status, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) return write_json(status, number);
     fmt::format_to(std::back_inserter(lines_), "{} {:<12} {} {}, sequence {}\n", time_of_day(status.receive_utc_ns),
                    symbol_of(status.instrument), feed::to_string(status.state), status.reason.view(), number);
 }
@@ -141,12 +191,7 @@ void EventLines::write(const feed::Gap& gap, std::uint64_t number) {
         lines_ += feed::gap_csv(row, gap);
         return;
     }
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::gap_json(json, gap, number);
-        lines_ += '\n';
-        return;
-    }
+    if (format_ == LineFormat::json) return write_json(gap, number);
     fmt::format_to(std::back_inserter(lines_), "{} channel {}: numbers {} to {} are missing ({}), sequence {}\n",
                    time_of_day(gap.receive_utc_ns), gap.channel, gap.first, gap.last, feed::to_string(gap.reason),
                    number);
@@ -154,15 +199,37 @@ void EventLines::write(const feed::Gap& gap, std::uint64_t number) {
 
 void EventLines::write(const feed::Clear& clear, std::uint64_t number) {
     if (format_ == LineFormat::csv) return;
-    if (format_ == LineFormat::json) {
-        std::array<char, feed::kMaxJsonBytes> json;
-        lines_ += feed::clear_json(json, clear, json_of(clear.instrument), number);
-        lines_ += '\n';
-        return;
-    }
+    if (format_ == LineFormat::json) return write_json(clear, number);
     fmt::format_to(std::back_inserter(lines_), "{} channel {}: quotes of {} are void: {}, sequence {}\n",
                    time_of_day(clear.receive_utc_ns), clear.channel, symbol_of(clear.instrument),
                    feed::to_string(clear.reason), number);
+}
+
+void EventLines::write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::int64_t receive_utc_ns,
+                       std::uint64_t number, std::string_view reason) {
+    if (format_ == LineFormat::csv) return;
+    const auto& symbol = names_[id].json;
+    if (format_ == LineFormat::json) {
+        fmt::format_to(std::back_inserter(lines_), "{{\"type\":\"book\",\"symbol\":{},\"timestamp\":{},\"sequence\":{}",
+                       symbol.view(), receive_utc_ns, number);
+        append_book_json(lines_, book, {.decimals = symbol.decimals(), .depth = depth});
+        if (book.complete()) {
+            lines_ += ",\"incomplete\":false}\n";
+        } else {
+            fmt::format_to(std::back_inserter(lines_), ",\"incomplete\":true,\"reason\":\"{}\"}}\n", reason);
+        }
+        return;
+    }
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12}", time_of_day(receive_utc_ns), symbol_of(id));
+    const auto put = [&](const market::Book::Levels& levels) {
+        for (const auto& level : levels | std::views::take(depth))
+            fmt::format_to(std::back_inserter(lines_), " {}x{}", price_or_dash(id, level.price, 1), level.size);
+    };
+    put(book.bids());
+    lines_ += " |";
+    put(book.asks());
+    fmt::format_to(std::back_inserter(lines_), ", sequence {}{}{}\n", number,
+                   book.complete() ? "" : ", incomplete: ", book.complete() ? "" : reason);
 }
 
 void EventLines::write(const queue::MissedRange& missed) {

@@ -9,16 +9,17 @@
 #include <millpond/feed/json_text.hpp>
 #include <millpond/feed/quote_csv.hpp>
 #include <millpond/journal/layout.hpp>
+#include <millpond/market/book.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
 namespace millpond::app {
 
 enum class LineFormat : std::uint8_t { table, json, csv };
 
-/// table, json or csv, as --format has it.
+/// Parses a value of --format: table, json or csv.
 [[nodiscard]] LineFormat format_of(const std::string& word);
 
-/// Writes to standard output; false when that is a closed pipe. Throws std::system_error for any other failure.
+/// Writes to standard output; false if it is a closed pipe. Throws std::system_error for any other failure.
 [[nodiscard]] bool put_out(std::string_view text);
 
 /// Formats events of a ring or a journal as lines.
@@ -28,29 +29,39 @@ class EventLines {
 public:
     explicit EventLines(LineFormat format) : format_(format) {}
 
-    /// The header line; empty if there is none.
+    /// Returns the header line; empty if there is none.
     [[nodiscard]] std::string_view head() const noexcept;
 
-    /// Instruments are named in the order of their ids.
-    void name(const feed::Symbol& symbol);
-    /// Of one that has a name.
-    void rename(feed::InstrumentId id, const feed::Symbol& symbol);
-    /// From here on ids belong to other instruments.
+    /// Sets the name of the next instrument, and the decimals that its prices have at least; ids are named in ascending
+    /// order.
+    void name(const feed::Symbol& symbol, unsigned decimals);
+    /// Replaces a name. Precondition: the instrument has one.
+    void rename(feed::InstrumentId id, const feed::Symbol& symbol, unsigned decimals);
+    /// Clears the names: later ids belong to other instruments.
     void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
+    /// Returns an instrument's name; "(all)" for kNoInstrument.
+    [[nodiscard]] std::string_view symbol_of(feed::InstrumentId id) const noexcept;
 
-    /// Each adds a line; number: of the event's ring entry. CSV has lines for quotes and for
-    /// what is missing.
+    /// Adds a line for an event. number: its ring number. CSV has lines only for quotes and losses.
     void write(const feed::Quote& quote, std::uint64_t number);
     void write(const feed::Trade& trade, std::uint64_t number);
     void write(const feed::TradeBreak& broken, std::uint64_t number);
+    void write(const feed::Order& order, std::uint64_t number);
+    void write(const feed::Level& level, std::uint64_t number);
+    void write(const feed::Imbalance& imbalance, std::uint64_t number);
+    void write(const feed::Band& band, std::uint64_t number);
+    void write(const feed::Definition& definition, std::uint64_t number);
     void write(const feed::Status& status, std::uint64_t number);
     void write(const feed::Gap& gap, std::uint64_t number);
     void write(const feed::Clear& clear, std::uint64_t number);
+    /// Adds a line with the best `depth` levels of both sides of a book. reason: why it is incomplete. CSV has none.
+    void write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::int64_t receive_utc_ns,
+               std::uint64_t number, std::string_view reason);
     void write(const queue::MissedRange& missed);
     void write(const journal::LostRecord& lost);
 
-    /// The lines since the last call; valid until the next line is added.
+    /// Returns the collected lines, valid until the next line is added.
     [[nodiscard]] std::string_view lines() const noexcept { return lines_; }
     void clear() noexcept { lines_.clear(); }
 
@@ -60,8 +71,13 @@ private:
         feed::JsonSymbol json;
         feed::CsvSymbol csv;
     };
-    [[nodiscard]] std::string_view symbol_of(feed::InstrumentId id) const noexcept;
+    [[nodiscard]] std::string price_or_dash(feed::InstrumentId id, feed::Price price, std::uint64_t size) const;
+    [[nodiscard]] std::string price_or_dash(feed::InstrumentId id, feed::Price price) const {
+        return price_or_dash(id, price, price == feed::kNoPrice ? 0 : 1);
+    }
     [[nodiscard]] const feed::JsonSymbol& json_of(feed::InstrumentId id) const noexcept;
+    template <class Event>
+    void write_json(const Event& event, std::uint64_t number);
 
     LineFormat format_;
     std::vector<Name> names_;

@@ -47,9 +47,9 @@ void Terminal::draw(std::string_view text) const {
     std::fflush(stdout);
 }
 
-char Terminal::key(std::chrono::milliseconds longest) const noexcept {
+char Terminal::key(std::chrono::milliseconds timeout) const noexcept {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    if (poll(&input, 1, static_cast<int>(longest.count())) <= 0) return 0;
+    if (poll(&input, 1, static_cast<int>(timeout.count())) <= 0) return 0;
     char key = 0;
     return read(STDIN_FILENO, &key, 1) == 1 ? key : '\0';
 }

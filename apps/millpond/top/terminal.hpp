@@ -8,7 +8,8 @@
 
 namespace millpond::app {
 
-/// The terminal as a screen that is redrawn, and single key presses. The destructor restores it.
+/// A terminal in full-screen mode: redraws the screen and reads single key presses. The destructor restores the
+/// terminal.
 ///
 /// Threads: one.
 class Terminal {
@@ -26,14 +27,14 @@ public:
         std::size_t width;
         std::size_t height;
     };
-    /// 80 x 24 where the terminal does not report one.
+    /// Size of the terminal; 80 x 24 if it reports none.
     [[nodiscard]] Size size() const noexcept;
 
     /// Redraws the screen with these lines.
     void draw(std::string_view text) const;
 
-    /// The next key; 0 after the timeout or a signal.
-    [[nodiscard]] char key(std::chrono::milliseconds longest) const noexcept;
+    /// Waits for a key; 0 after the timeout or a signal.
+    [[nodiscard]] char key(std::chrono::milliseconds timeout) const noexcept;
 
 private:
     termios before_{};

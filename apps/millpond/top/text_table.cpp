@@ -47,36 +47,36 @@ std::size_t TextTable::marked() const {
 std::vector<std::size_t> TextTable::widths(std::size_t width) const {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        auto longest = columns_[i].title.size();
-        for (const auto& row : rows_) longest = std::max(longest, row[i].text.size());
-        result.push_back(longest);
+        auto widest = columns_[i].title.size();
+        for (const auto& row : rows_) widest = std::max(widest, row[i].text.size());
+        result.push_back(widest);
     }
     const auto total = [&] {
         const auto shown = static_cast<std::size_t>(std::ranges::count_if(result, [](auto one) { return one != 0; }));
         return std::accumulate(result.begin(), result.end(), std::size_t{0}) + (shown - 1) * kSpace;
     };
     while (width != 0 && total() > width) {
-        std::size_t least = 0;
+        std::size_t narrowed = 0;
         for (std::size_t i = 1; i < columns_.size(); ++i) {
-            if (result[i] != 0 && (least == 0 || columns_[i].worth <= columns_[least].worth)) least = i;
+            if (result[i] != 0 && (narrowed == 0 || columns_[i].worth <= columns_[narrowed].worth)) narrowed = i;
         }
-        if (least == 0) {  // only the first column is left
+        if (narrowed == 0) {  // only the first column is left
             result[0] = width;
             break;
         }
-        // A long left-aligned text is shortened before its column is left out.
+        // Shortens a long left-aligned text before its column is omitted.
         constexpr std::size_t kReadable = 16;
         const auto over = total() - width;
-        if (columns_[least].left && result[least] >= over + kReadable) {
-            result[least] -= over;
+        if (columns_[narrowed].left && result[narrowed] >= over + kReadable) {
+            result[narrowed] -= over;
         } else {
-            result[least] = 0;
+            result[narrowed] = 0;
         }
     }
     return result;
 }
 
-std::vector<std::string> TextTable::lines(std::size_t width, std::size_t most, bool colour) const {
+std::vector<std::string> TextTable::lines(std::size_t width, std::size_t max_rows, bool colour) const {
     const auto wide = widths(width);
     std::vector<std::string> result;
     const auto write = [&](auto&& cell_of) {
@@ -93,7 +93,7 @@ std::vector<std::string> TextTable::lines(std::size_t width, std::size_t most, b
     std::vector<Cell> titles;
     for (const auto& column : columns_) titles.push_back({column.title, Tone::heading});
     write([&](std::size_t i) -> const Cell& { return titles[i]; });
-    const auto shown = rows_.size() <= most ? rows_.size() : std::max<std::size_t>(most, 1) - 1;
+    const auto shown = rows_.size() <= max_rows ? rows_.size() : std::max<std::size_t>(max_rows, 1) - 1;
     for (std::size_t r = 0; r < shown; ++r) write([&](std::size_t i) -> const Cell& { return rows_[r][i]; });
     if (shown < rows_.size())
         result.push_back(toned(fmt::format("  {} more", rows_.size() - shown), Tone::faint, colour));

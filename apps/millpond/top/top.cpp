@@ -14,7 +14,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/top/terminal.hpp"
 #include "apps/millpond/top/text_table.hpp"
@@ -40,9 +40,25 @@ std::string token_of(const TopOptions& options) {
     return token;
 }
 
+/// The gateway's address, also of a URL as a browser shows it: the path does not matter.
 net::SocketAddress address_of(const TopOptions& options) {
+    constexpr std::string_view kLocalhost = "localhost:";
+    constexpr std::string_view kHttp = "http://";
+    constexpr std::string_view kHttps = "https://";
+    std::string_view given{options.gateway};
+    if (given.starts_with(kHttps))
+        throw UsageError(
+            fmt::format("--gateway: '{}': top reads HTTP without TLS only; use the metrics address", given));
+    if (given.starts_with(kHttp)) {
+        given.remove_prefix(kHttp.size());
+        given = given.substr(0, given.find_first_of("/?#"));
+        if (given == "localhost" || (!given.ends_with(']') && !given.contains(':')))
+            throw UsageError(fmt::format("--gateway: '{}' has no port", options.gateway));
+    }
     try {
-        return net::SocketAddress::parse(options.gateway);
+        return net::SocketAddress::parse(given.starts_with(kLocalhost)
+                                             ? fmt::format("127.0.0.1:{}", given.substr(kLocalhost.size()))
+                                             : std::string{given});
     } catch (const std::invalid_argument& error) {
         throw UsageError(fmt::format("--gateway: {}", error.what()));
     }
@@ -50,7 +66,7 @@ net::SocketAddress address_of(const TopOptions& options) {
 
 constexpr std::string_view kKeys = "q quit   sort by: n name  r rate  l lag  m missed  c configuration";
 
-/// The order that a key selects.
+/// Sort order selected by a key; nullopt if the key is not assigned.
 std::optional<TopOrder> order_of(char key) {
     switch (key) {
         case 'n': return TopOrder::name;
@@ -67,8 +83,8 @@ bool wants_colour() {
     return no_colour == nullptr || *no_colour == '\0';
 }
 
-/// A screen that is redrawn until `q` or a signal. It stays open while the gateway does not respond, without showing
-/// old data.
+/// Shows a screen that is redrawn until `q` or a signal. It stays open while the gateway does not respond, without
+/// showing old data.
 int watch(const TopOptions& options, const net::SocketAddress& gateway, const std::string& token,
           const std::atomic<bool>& stop) {
     const Terminal terminal;
@@ -127,16 +143,20 @@ Command top_command(Arguments& program) {
         "sort feeds and sinks by name, rate, lag, missed events, or as configured. NO_COLOR switches colours off.\n"
         "Examples:\n"
         "  millpond top\n"
-        "  millpond top --gateway 127.0.0.1:9465 --token-env MILLPOND_TOKEN\n"
-        "  millpond top --once --format json | jq .first");
+        "  millpond top localhost:9465 --token-env MILLPOND_TOKEN\n"
+        "  millpond top http://localhost:9465/\n"
+        "  millpond top --once --json | jq .first");
     auto options = std::make_shared<TopOptions>();
-    command->add_option("--gateway", options->gateway, "address of its metrics or its page")
-        ->type_name("ADDRESS:PORT")
-        ->capture_default_str();
+    auto* const flag =
+        command->add_option("--gateway", options->gateway, "address of its metrics or its page, or a URL of them")
+            ->type_name("ADDRESS:PORT")
+            ->capture_default_str();
+    command->add_option("GATEWAY", options->gateway, "the same, without the flag")->excludes(flag);
     command->add_option("--token-env", options->token_env, "environment variable with the token")->type_name("NAME");
     command->add_option("--format", options->format, "tables, or the JSON of /api/health")
         ->one_of({"table", "json"})
         ->capture_default_str();
+    command->add_flag("--json", [format = &options->format] { *format = "json"; }, "the same as --format json");
     command->add_flag("--once", options->once, "print once and exit");
     command->add_option("--interval-ms", options->interval_ms, "milliseconds between two updates")
         ->check(whole_number(100, 3'600'000))

@@ -24,17 +24,17 @@ namespace {
 using service::member;
 using Tree = Json::Value;
 
-/// The number as in the JSON; empty if null.
+/// Returns a member as in the JSON; empty if null.
 std::string text(const Tree& tree, const char* key) { return member(tree, key).asString(); }
 double number(const Tree& tree, const char* key) { return member(tree, key).asDouble(); }
 bool is_null(const Tree& tree, const char* key) { return member(tree, key).isNull(); }
 bool is_set(const Tree& tree, const char* key) { return member(tree, key).asBool(); }
 
-/// 1234567 is "1.23M".
+/// Formats 1234567 as "1.23M".
 std::string amount(double value) {
     constexpr double kThousand = 1e3;
-    constexpr double kLongest = 1e5;  // written out below
-    if (value < kLongest) return fmt::format("{:.0f}", value);
+    constexpr double kMaxPlain = 1e5;  // numbers below it are not abbreviated
+    if (value < kMaxPlain) return fmt::format("{:.0f}", value);
     for (const char* const unit : {"k", "M", "G", "T"}) {
         value /= kThousand;
         if (value < kThousand) return fmt::format("{:.2f}{}", value, unit);
@@ -43,7 +43,7 @@ std::string amount(double value) {
 }
 std::string amount(const Tree& tree, const char* key) { return amount(number(tree, key)); }
 
-/// A number that should be 0.
+/// Cell for a number that should be 0.
 Cell loss(const Tree& tree, const char* key, Tone tone = Tone::error) {
     const auto value = number(tree, key);
     return {amount(value), value > 0 ? tone : Tone::plain};
@@ -56,7 +56,7 @@ std::string span(double nanos) {
     if (size < 1e9) return fmt::format("{:.1f}ms", nanos / 1e6);
     return fmt::format("{:.1f}s", nanos / 1e9);
 }
-/// "-" if there is none.
+/// Formats a duration; "-" if there is none.
 std::string span(const Tree& tree, const char* key) { return is_null(tree, key) ? "-" : span(number(tree, key)); }
 
 std::string mebibytes(const Tree& tree, const char* key) {
@@ -82,7 +82,7 @@ Rows rows_of(const Tree& list) {
     return rows;
 }
 
-/// Largest first; names in alphabetical order.
+/// Sorts rows: numbers in descending order, names in alphabetical order.
 Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag, const char* missed) {
     auto rows = rows_of(list);
     const auto size = [](const Tree& row, const char* key) { return is_null(row, key) ? -1.0 : number(row, key); };
@@ -108,12 +108,12 @@ public:
 
     std::string write() {
         const std::vector<TextTable> tables{findings(), feeds(), sinks(), latencies(), rings(), readers(), pools()};
-        const auto most = fitting(tables);
+        const auto max_rows = fitting(tables);
         std::string out = summary() + '\n';
         for (std::size_t i = 0; i < tables.size(); ++i) {
-            if (tables[i].rows() == 0 || most[i] == 0) continue;
+            if (tables[i].rows() == 0 || max_rows[i] == 0) continue;
             if (i != 0) out += '\n';
-            for (const auto& line : tables[i].lines(view_.width, most[i], view_.colour)) out += line + '\n';
+            for (const auto& line : tables[i].lines(view_.width, max_rows[i], view_.colour)) out += line + '\n';
         }
         return out;
     }
@@ -121,50 +121,50 @@ public:
 private:
     /// Number of rows of each table that fit; 0 leaves it out.
     [[nodiscard]] std::vector<std::size_t> fitting(const std::vector<TextTable>& tables) const {
-        constexpr std::size_t kFewest = 2;       // one row and the number of others
-        constexpr std::size_t kFirstDetail = 3;  // behind findings, feeds and sinks
-        std::vector<std::size_t> most;
-        for (const auto& table : tables) most.push_back(table.rows());
-        if (view_.height == 0) return most;
+        constexpr std::size_t kMinRows = 2;      // one row and the number of others
+        constexpr std::size_t kFirstDetail = 3;  // first table after findings, feeds and sinks
+        std::vector<std::size_t> max_rows;
+        for (const auto& table : tables) max_rows.push_back(table.rows());
+        if (view_.height == 0) return max_rows;
         const auto lines = [&] {
             std::size_t sum = 1;
-            for (std::size_t i = 0; i < most.size(); ++i) {
-                if (most[i] != 0) sum += most[i] + (i == 0 ? 1 : 2);
+            for (std::size_t i = 0; i < max_rows.size(); ++i) {
+                if (max_rows[i] != 0) sum += max_rows[i] + (i == 0 ? 1 : 2);
             }
             return sum;
         };
-        // Rows with findings are cut last; the findings themselves take at most half of the height.
+        // Rows with findings are cut last; the findings themselves use at most half of the height.
         const auto spare = [&](std::size_t i) {
-            auto keep = std::max(kFewest, std::min(tables[i].rows(), tables[i].marked() + 1));
-            if (i == 0) keep = std::min(keep, std::max<std::size_t>(kFewest, view_.height / 2));
-            return most[i] - std::min(most[i], keep);
+            auto keep = std::max(kMinRows, std::min(tables[i].rows(), tables[i].marked() + 1));
+            if (i == 0) keep = std::min(keep, std::max<std::size_t>(kMinRows, view_.height / 2));
+            return max_rows[i] - std::min(max_rows[i], keep);
         };
         while (lines() > view_.height) {
             std::size_t widest = 0;
-            for (std::size_t i = 1; i < most.size(); ++i) {
+            for (std::size_t i = 1; i < max_rows.size(); ++i) {
                 if (spare(i) > spare(widest)) widest = i;
             }
             if (spare(widest) != 0) {
-                --most[widest];
+                --max_rows[widest];
                 continue;
             }
-            std::size_t healthy = most.size();
-            for (std::size_t i = kFirstDetail; i < most.size(); ++i) {
-                if (most[i] != 0 && tables[i].marked() == 0) healthy = i;
+            std::size_t healthy = max_rows.size();
+            for (std::size_t i = kFirstDetail; i < max_rows.size(); ++i) {
+                if (max_rows[i] != 0 && tables[i].marked() == 0) healthy = i;
             }
-            if (healthy != most.size()) {
-                most[healthy] = 0;
+            if (healthy != max_rows.size()) {
+                max_rows[healthy] = 0;
                 continue;
             }
-            if (const auto longest = std::ranges::max_element(most); *longest > kFewest) {
-                --*longest;
+            if (const auto largest = std::ranges::max_element(max_rows); *largest > kMinRows) {
+                --*largest;
                 continue;
             }
-            const auto last = std::find_if(most.rbegin(), most.rend(), [](auto rows) { return rows != 0; });
-            if (last == most.rend()) break;
+            const auto last = std::find_if(max_rows.rbegin(), max_rows.rend(), [](auto rows) { return rows != 0; });
+            if (last == max_rows.rend()) break;
             *last = 0;
         }
-        return most;
+        return max_rows;
     }
 
     std::string summary() {
@@ -183,7 +183,7 @@ private:
         return toned(words.empty() ? "healthy" : words, worst, view_.colour);
     }
 
-    /// 3: there is an error about `of`; 2: a warning; 1: a notice; 0: none.
+    /// Severity of the worst finding about `of`: 3: error; 2: warning; 1: notice; 0: none.
     [[nodiscard]] int trouble(const std::string& of) const {
         int worst = 0;
         for (const auto& one : member(tree_, "findings")) {
@@ -193,7 +193,7 @@ private:
     }
     static int rank(const std::string& severity) { return severity == "error" ? 3 : severity == "warning" ? 2 : 1; }
     static Tone tone_of_trouble(int rank) { return rank == 3 ? Tone::error : rank == 2 ? Tone::warning : Tone::plain; }
-    /// Rows with findings come first, unless another order is requested.
+    /// Moves rows with findings to the front, unless another order is requested.
     [[nodiscard]] Rows troubled_first(Rows rows, const char* kind) const {
         if (view_.order != TopOrder::configured) return rows;
         std::ranges::stable_sort(rows, std::greater{}, [&](const Tree* row) {

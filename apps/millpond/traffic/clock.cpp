@@ -10,7 +10,7 @@
 namespace millpond::traffic {
 namespace {
 
-/// The kernel usually wakes a sleeping thread at most this late.
+/// Usual maximum delay of the kernel in waking a sleeping thread.
 constexpr std::int64_t kWakeUp = 100'000;
 
 }  // namespace
@@ -23,7 +23,7 @@ std::int64_t MonotonicClock::now() { return core::monotonic_nanos(); }
 
 void MonotonicClock::wait_until(std::int64_t time) {
     const auto start = now();
-    const auto until = std::min(time, start + kLongestWait);
+    const auto until = std::min(time, start + kMaxWait);
     const auto sleep_until = spin_ ? until - kWakeUp : until;
     if (sleep_until > start) {
         const timespec wake{sleep_until / 1'000'000'000, sleep_until % 1'000'000'000};

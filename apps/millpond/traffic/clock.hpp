@@ -4,7 +4,7 @@
 
 namespace millpond::traffic {
 
-/// Time as the transmitter sees it; tests replace it.
+/// Clock of the transmitter, which tests replace.
 class Clock {
 public:
     Clock() = default;
@@ -14,13 +14,13 @@ public:
 
     /// Monotonic nanoseconds.
     [[nodiscard]] virtual std::int64_t now() = 0;
-    /// Returns at this time, or earlier: after a signal, and after kLongestWait, so that a stop is noticed.
+    /// Waits until a time. Returns earlier after a signal and after kMaxWait, so that a stop is noticed.
     virtual void wait_until(std::int64_t time) = 0;
 
-    static constexpr std::int64_t kLongestWait = 50'000'000;
+    static constexpr std::int64_t kMaxWait = 50'000'000;
 };
 
-/// The machine's monotonic clock. Waits in the kernel, or spins for the last part of the way when `spin` is set.
+/// The machine's monotonic clock. Waits in the kernel; with `spin`, spins at the end of the wait.
 class MonotonicClock final : public Clock {
 public:
     explicit MonotonicClock(bool spin = false) noexcept;

@@ -55,7 +55,7 @@ bool FaultPlanter::next(Outgoing& out) {
             datagram = *std::exchange(waiting_, std::nullopt);
         } else if (!source_.next(datagram)) {
             if (held_ == Held::nothing) return false;
-            hand_out_held(out, latest_due_ns_);  // without a successor
+            hand_out_held(out, latest_due_ns_);  // the last datagram has no successor
             return true;
         }
         if (pass(datagram, out)) return true;

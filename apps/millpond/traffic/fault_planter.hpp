@@ -30,7 +30,7 @@ public:
         std::uint64_t dropped{0};
         std::uint64_t duplicated{0};
         std::uint64_t swapped{0};  ///< Datagrams that were sent after their successor.
-        // The messages in those.
+        // Numbers of messages in these datagrams.
         std::uint64_t messages_dropped{0};
         std::uint64_t messages_duplicated{0};
         std::uint64_t messages_swapped{0};
@@ -38,8 +38,7 @@ public:
         Counts& operator+=(const Counts& other) noexcept;
     };
 
-    /// Throws std::invalid_argument when a fraction is outside 0 to 1 or their sum is above 1. `source` stays the
-    /// caller's and outlives this.
+    /// source: must outlive this. Throws std::invalid_argument if a fraction is outside 0 to 1 or their sum is above 1.
     FaultPlanter(Source& source, const FaultFractions& fractions);
 
     [[nodiscard]] bool next(Outgoing& out) override;
@@ -50,7 +49,7 @@ public:
 
 private:
     enum class Fault : std::uint8_t { none, drop, duplicate, swap };
-    /// What to do with the held copy.
+    /// State of the held copy.
     enum class Held : std::uint8_t { nothing, dropped_after_successor, sent_after_successor, sent_next };
 
     [[nodiscard]] Fault draw();

@@ -10,14 +10,14 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/generated_feed.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/traffic/sending.hpp"
 #include "apps/millpond/traffic/speed.hpp"
 #include "apps/millpond/traffic/traffic_file.hpp"
-#include "gateway/receive/midnight.hpp"
 #include "service/stop_signal.hpp"
+#include "service/time_zone.hpp"
 
 namespace millpond::app {
 namespace {
@@ -45,12 +45,13 @@ struct GenerateOptions {
 feed::WireFormat parse_format(std::string name) {
     std::ranges::replace(name, '-', '_');
     if (const auto format = feed::wire_format(name)) return *format;
-    throw UsageError("--format: '" + name + "' is not one of bbo28, quotes, miax-tom, itch");
+    throw UsageError("--format: '" + name +
+                     "' is not one of bbo28, quotes, miax-tom, itch, iex-tops, iex-deep, iex-deep-plus");
 }
 
 std::int64_t midnight_of(const std::string& timezone, std::int64_t now_utc_ns) {
     try {
-        return gateway::midnight_utc_ns(timezone, "", now_utc_ns);
+        return service::midnight_utc_ns(timezone, "", now_utc_ns);
     } catch (const std::runtime_error&) {
         throw UsageError("--timezone: '" + timezone + "' is not in the zone database");
     }
@@ -68,19 +69,19 @@ traffic::GeneratedSource::Options source_options(const GenerateOptions& options)
     if (options.live) {
         result.begin_utc_ns = core::utc_nanos();
         if (result.feed.format == feed::WireFormat::itch) {
-            // Its messages carry the time since the exchange's midnight.
+            // ITCH messages have the time since the exchange's midnight.
             result.begin_utc_ns += kDayNanos - midnight_of(options.timezone, result.begin_utc_ns) % kDayNanos;
         }
         result.feed.session = static_cast<std::uint64_t>(result.begin_utc_ns / 1'000'000);
     }
     const auto by_time = options.duration_s * options.rate;
-    if (by_time > 0) result.most_steps = static_cast<std::uint64_t>(std::ceil(by_time));
+    if (by_time > 0) result.max_steps = static_cast<std::uint64_t>(std::ceil(by_time));
     if (options.count != 0)
-        result.most_steps = result.most_steps == 0 ? options.count : std::min(options.count, result.most_steps);
+        result.max_steps = result.max_steps == 0 ? options.count : std::min(options.count, result.max_steps);
     return result;
 }
 
-/// Writes everything at once into a file, each datagram with its time.
+/// Writes all datagrams with their times to a file, without waiting.
 int write_file(const GenerateOptions& options) {
     if (options.count == 0 && options.duration_s == 0)
         throw UsageError("--out: a file must be finite; add --count or --duration");
@@ -88,13 +89,14 @@ int write_file(const GenerateOptions& options) {
     if (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0)
         throw UsageError("--drop, --duplicate, --swap: only with --to; a file gets every datagram once");
     const auto source = source_options(options);
-    const bool messages = options.out.ends_with(".itch");
-    if (messages && source.feed.format != feed::WireFormat::itch)
+    auto kind = traffic::TrafficFile::pcap;
+    if (options.out.ends_with(".itch")) kind = traffic::TrafficFile::messages;
+    if (options.out.ends_with(".pcapng")) kind = traffic::TrafficFile::pcapng;
+    if (kind == traffic::TrafficFile::messages && source.feed.format != feed::WireFormat::itch)
         throw UsageError("--out: '" + options.out + "' is a file of ITCH messages; add --format itch");
     traffic::GeneratedSource generated{source};
-    const auto written =
-        traffic::write_traffic(generated, options.out, {.messages_only = messages, .begin_utc_ns = source.begin_utc_ns},
-                               service::stop_on_signal());
+    const auto written = traffic::write_traffic(
+        generated, options.out, {.kind = kind, .begin_utc_ns = source.begin_utc_ns}, service::stop_on_signal());
     fmt::print("{}: {} datagrams, {} messages, {} bytes\n", options.out, written.datagrams, written.messages,
                written.bytes);
     return written.complete ? 0 : 1;
@@ -125,7 +127,9 @@ Command generate_command(Arguments& program) {
         "  millpond generate --out day.itch --format itch --count 1000000 --symbols 2000\n"
         "  millpond generate --out day.pcap --format quotes --duration 60");
     auto options = std::make_shared<GenerateOptions>();
-    command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
+    command
+        ->add_option("--format", options->format,
+                     "bbo28, quotes, miax-tom, itch (over MoldUDP64), iex-tops, iex-deep or iex-deep-plus")
         ->type_name("FORMAT")
         ->capture_default_str();
     command->add_option("--rate", options->rate, "changes of the best bid or offer per second")
@@ -160,9 +164,10 @@ Command generate_command(Arguments& program) {
                      "with --live and itch: time zone of the exchange's midnight, as in the feed's key `timezone`")
         ->type_name("ZONE")
         ->capture_default_str();
-    command->add_option("--out", options->out,
-                        "write this file instead of sending: ITCH messages with length prefixes if its name ends in "
-                        ".itch, otherwise a capture (pcap)");
+    command->add_option(
+        "--out", options->out,
+        "write this file instead of sending: ITCH messages with length prefixes if its name ends in "
+        ".itch, a capture with two interfaces (pcapng) if it ends in .pcapng, otherwise a capture (pcap)");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);
     return {command, [options] { return generate(*options); }};

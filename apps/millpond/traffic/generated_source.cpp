@@ -24,7 +24,7 @@ GeneratedSource::Options checked(const GeneratedSource::Options& options) {
 GeneratedSource::GeneratedSource(const Options& options) : options_(checked(options)), feed_(options.feed) {}
 
 bool GeneratedSource::next(Outgoing& out) {
-    if (options_.most_steps != 0 && feed_.steps() >= options_.most_steps) return false;
+    if (options_.max_steps != 0 && feed_.steps() >= options_.max_steps) return false;
     if (count_ % options_.burst == 0)
         due_ns_ = static_cast<std::int64_t>(static_cast<double>(position_) * 1e9 / options_.steps_per_second);
     if (due_ns_ - latest_due_ns_ > kHeartbeatNanos) {
@@ -40,22 +40,23 @@ bool GeneratedSource::next(Outgoing& out) {
     const auto before = feed_.steps();
     const auto datagram = feed_.next(buffer_, options_.begin_utc_ns + due_ns_);
     const auto steps = feed_.steps() - before;
-    // Datagrams of the day's start are paced too: otherwise thousands would be sent at once.
+    // Paces datagrams of the day's start too, because otherwise thousands would be sent at once.
     position_ += steps == 0 ? options_.feed.steps_per_datagram : steps;
     out = {due_ns_, datagram, messages_in(datagram, steps)};
     return true;
 }
 
 std::uint32_t GeneratedSource::messages_in(std::span<const std::byte> datagram, std::uint64_t steps) const noexcept {
-    // The day's start does not count as messages: faults there would leave a reader's books incomplete forever.
+    // Messages of the day's start are not counted, so that no faults are injected there: they would leave a reader's
+    // books incomplete forever.
     if (options_.feed.format == feed::WireFormat::itch && steps != 0)
         return core::load_be<std::uint16_t>(datagram.data() + feed::moldudp64_layout::kCountAt);
     return static_cast<std::uint32_t>(steps);
 }
 
 double GeneratedSource::fraction() const {
-    if (options_.most_steps == 0) return -1.0;
-    return static_cast<double>(feed_.steps()) / static_cast<double>(options_.most_steps);
+    if (options_.max_steps == 0) return -1.0;
+    return static_cast<double>(feed_.steps()) / static_cast<double>(options_.max_steps);
 }
 
 }  // namespace millpond::traffic

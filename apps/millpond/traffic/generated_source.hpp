@@ -20,7 +20,7 @@ public:
         feed::GeneratedFeed::Options feed{};
         double steps_per_second{1'000};  ///< Changes of one instrument's best bid or offer.
         std::uint64_t burst{1};          ///< Datagrams that are due at the same time; the average rate is the same.
-        std::uint64_t most_steps{0};   ///< Ends after this many changes of the market, in complete datagrams; 0: never.
+        std::uint64_t max_steps{0};    ///< Changes of the market after which it ends, in complete datagrams; 0: never.
         std::int64_t begin_utc_ns{0};  ///< The venue's time of the first datagram.
     };
 
@@ -37,8 +37,8 @@ private:
     feed::GeneratedFeed feed_;
     std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer_{};
     std::uint64_t count_{0};     // datagrams with messages
-    std::uint64_t position_{0};  // on the schedule, in steps
-    std::int64_t due_ns_{0};     // of the current burst
+    std::uint64_t position_{0};  // position on the schedule, in steps
+    std::int64_t due_ns_{0};     // time of the current burst
     std::int64_t latest_due_ns_{0};
 };
 

@@ -11,8 +11,8 @@ namespace millpond::traffic {
 namespace {
 
 constexpr std::size_t kSessionCharacters = 10;
-constexpr std::size_t kShortestMessage = 11;  // up to and with its time
-constexpr std::size_t kLongestMessage =
+constexpr std::size_t kMinMessage = 11;  // bytes up to the end of its time
+constexpr std::size_t kMaxMessage =
     ItchSource::kMaxDatagramBytes - feed::moldudp64_layout::kHeaderBytes - feed::moldudp64_layout::kLengthBytes;
 constexpr int kEnds = 3;
 
@@ -30,10 +30,10 @@ ItchSource::ItchSource(const std::string& path, const Options& options)
 bool ItchSource::read_message() {
     std::span<const std::byte> message;
     if (!error_.empty() || !reader_.next(message)) return false;
-    if (message.size() < kShortestMessage || message.size() > kLongestMessage) {
+    if (message.size() < kMinMessage || message.size() > kMaxMessage) {
         error_ = "'" + path_ + "': message " + std::to_string(reader_.messages()) + " has " +
-                 std::to_string(message.size()) + " bytes, those of ITCH have " + std::to_string(kShortestMessage) +
-                 " to " + std::to_string(kLongestMessage);
+                 std::to_string(message.size()) + " bytes, those of ITCH have " + std::to_string(kMinMessage) + " to " +
+                 std::to_string(kMaxMessage);
         return false;
     }
     const auto time = feed::itch_layout::load_time(message.data());

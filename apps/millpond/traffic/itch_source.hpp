@@ -8,7 +8,7 @@
 #include <string>
 
 #include <millpond/feed/moldudp64_encoder.hpp>
-#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/files/itch_file_reader.hpp>
 
 #include "apps/millpond/traffic/source.hpp"
 
@@ -20,13 +20,13 @@ namespace millpond::traffic {
 class ItchSource final : public Source {
 public:
     struct Options {
-        std::string session{"MILLPOND01"};         ///< At most ten characters.
-        std::int64_t heartbeat_ns{1'000'000'000};  ///< Between heartbeats, in the file's time; 0: none.
-        std::size_t max_messages{0};               ///< In a datagram; 0: as many as fit.
+        std::string session{"MILLPOND01"};         ///< Session name of at most ten characters.
+        std::int64_t heartbeat_ns{1'000'000'000};  ///< Heartbeat interval in the file's time; 0: none.
+        std::size_t max_messages{0};               ///< Maximum number of messages in a datagram; 0: as many as fit.
     };
     static constexpr std::size_t kMaxDatagramBytes = 1'400;
 
-    /// Throws like net::ItchFileReader, and std::invalid_argument for a session that is too long.
+    /// Throws like files::ItchFileReader, and std::invalid_argument for a session that is too long.
     ItchSource(const std::string& path, const Options& options);
 
     [[nodiscard]] bool next(Outgoing& out) override;
@@ -38,12 +38,12 @@ private:
     [[nodiscard]] bool end_session(Outgoing& out);
 
     std::string path_;
-    net::ItchFileReader reader_;
+    files::ItchFileReader reader_;
     Options options_;
     std::uint64_t file_bytes_;
     feed::MoldUdp64Encoder encoder_;
     std::array<std::byte, kMaxDatagramBytes> buffer_{};
-    std::optional<std::span<const std::byte>> message_;  // read, not sent yet
+    std::optional<std::span<const std::byte>> message_;  // message that was read and not sent yet
     std::int64_t message_due_ns_{0};
     std::optional<std::int64_t> first_time_ns_;
     std::int64_t latest_due_ns_{0};

@@ -11,10 +11,10 @@ namespace millpond::traffic {
 JournalExtent extent_of_journal(const std::string& path) {
     JournalExtent extent;
     for (const auto& segment : journal::describe_segments(path)) {
-        // Skips unreadable ones and counts their contents as lost.
+        // Skips unreadable segments; their contents count as lost.
         if (segment.state != journal::SegmentState::growing && segment.state != journal::SegmentState::ended) continue;
         if (extent.first == 0) extent.first = segment.first_record;
-        extent.behind = segment.next_record;
+        extent.end = segment.next_record;
     }
     if (extent.first == 0) throw journal::JournalError("'" + path + "': not a journal: it has no segment with records");
     return extent;
@@ -23,22 +23,18 @@ JournalExtent extent_of_journal(const std::string& path) {
 JournalSource::JournalSource(const std::string& path, const Options& options)
     : options_(options), reader_(path), encoder_({.session = options.session}) {
     const auto extent = extent_of_journal(path);
-    if (options_.since) reader_.seek_time(*options_.since);
-    first_record_ = std::max(extent.first, reader_.next_record());
-    last_record_ = extent.behind;
+    reader_.select(options_.since, options_.until);
+    first_record_ = extent.first;
+    last_record_ = extent.end;
 }
 
 void JournalSource::on(const feed::Quote& quote) {
-    if (options_.until && quote.receive_utc_ns >= *options_.until) {
-        over_ = true;
-        return;
-    }
     const auto epoch = reader_.current().epoch;
-    // Another ring: quotes of the previous one are void.
+    // A new epoch: quotes of the previous ring are void.
     if (epoch != std::exchange(epoch_, epoch) && first_utc_ns_) {
         clear_ = true;
         newest_.clear();
-        again_.clear();
+        repeated_.clear();
         unnamed_.clear();
     }
     // Receivers must forget the instrument without a name.
@@ -66,9 +62,9 @@ void JournalSource::on(const feed::Clear& clear) {
 
 void JournalSource::send_all_again() {
     clear_ = true;
-    again_.clear();
-    for (const auto& [id, quote] : newest_) again_.push_back(quote);
-    std::ranges::sort(again_, {}, &feed::Quote::instrument);
+    repeated_.clear();
+    for (const auto& [id, quote] : newest_) repeated_.push_back(quote);
+    std::ranges::sort(repeated_, {}, &feed::Quote::instrument);
 }
 
 void JournalSource::on(const journal::LostRecord& lost) {
@@ -79,7 +75,7 @@ void JournalSource::on(const journal::LostRecord& lost) {
 }
 
 void JournalSource::on(const feed::Gap& gap) {
-    ++skip_;  // the receiver's quotes are incomplete, as the recorded ones were
+    ++skip_;  // makes the receiver's quotes incomplete, like the recorded ones
     mark_incomplete(gap.channel);
     ++counts_.gaps;
 }
@@ -89,7 +85,7 @@ void JournalSource::mark_incomplete(std::optional<std::uint16_t> channel) {
         if (!channel || quote.channel == *channel) quote.flags |= feed::kIncomplete;
     };
     for (auto& [id, quote] : newest_) mark(quote);
-    for (auto& quote : again_) mark(quote);
+    for (auto& quote : repeated_) mark(quote);
 }
 
 bool JournalSource::read() {
@@ -100,7 +96,8 @@ bool JournalSource::read() {
 }
 
 bool JournalSource::add_waiting() {
-    if (!encoder_.add(waiting_->quote, waiting_->name.venue, waiting_->name.symbol)) return false;
+    if (!encoder_.add(waiting_->quote, waiting_->name.venue, waiting_->name.symbol, waiting_->name.decimals))
+        return false;
     newest_utc_ns_ = waiting_->quote.receive_utc_ns;
     waiting_.reset();
     ++counts_.quotes;
@@ -109,9 +106,9 @@ bool JournalSource::add_waiting() {
 
 std::uint32_t JournalSource::add_again() {
     std::uint32_t added = 0;
-    for (; !again_.empty(); again_.pop_front(), ++added) {
-        const auto name = name_of(again_.front().instrument);
-        if (!encoder_.add(again_.front(), name.venue, name.symbol)) break;
+    for (; !repeated_.empty(); repeated_.pop_front(), ++added) {
+        const auto name = name_of(repeated_.front().instrument);
+        if (!encoder_.add(repeated_.front(), name.venue, name.symbol, name.decimals)) break;
     }
     return added;
 }
@@ -123,7 +120,7 @@ std::span<const std::byte> JournalSource::begin_and_finish() {
 
 bool JournalSource::next(Outgoing& out) {
     const bool more = read();
-    if (!more && !clear_ && skip_ == 0 && again_.empty()) return false;
+    if (!more && !clear_ && skip_ == 0 && repeated_.empty()) return false;
     const auto due =
         more ? waiting_->quote.receive_utc_ns - first_utc_ns_.value_or(waiting_->quote.receive_utc_ns) : latest_due_ns_;
     if (options_.heartbeat_ns != 0 && due - latest_due_ns_ > options_.heartbeat_ns) {
@@ -134,7 +131,7 @@ bool JournalSource::next(Outgoing& out) {
     encoder_.skip(std::exchange(skip_, 0));
     if (std::exchange(clear_, false)) encoder_.clear();
     latest_due_ns_ = std::max(latest_due_ns_, due);
-    if (!again_.empty()) {
+    if (!repeated_.empty()) {
         encoder_.begin(buffer_);
         const auto added = add_again();
         out = {latest_due_ns_, encoder_.finish(newest_utc_ns_), added};
@@ -147,7 +144,7 @@ bool JournalSource::next(Outgoing& out) {
     if (!first_utc_ns_) first_utc_ns_ = waiting_->quote.receive_utc_ns;
     const auto before = counts_.quotes;
     encoder_.begin(buffer_);
-    // An empty datagram has room for any quote.
+    // Any quote fits an empty datagram.
     while (add_waiting() && read() && !clear_ && skip_ == 0 && waiting_->quote.receive_utc_ns == newest_utc_ns_) {
     }
     out = {latest_due_ns_, encoder_.finish(newest_utc_ns_), static_cast<std::uint32_t>(counts_.quotes - before)};

@@ -6,8 +6,8 @@
 
 namespace millpond::traffic {
 
-PcapSource::PcapSource(const std::string& path, std::optional<net::SocketAddress> only)
-    : reader_(path), only_(only), file_bytes_(file_size(path)) {}
+PcapSource::PcapSource(const std::string& path, std::optional<net::SocketAddress> only, files::Timestamps timestamps)
+    : reader_(path, timestamps), only_(only), file_bytes_(file_size(path)) {}
 
 bool PcapSource::is_chosen(const net::SocketAddress& destination) const noexcept {
     if (!only_) return true;
@@ -15,13 +15,14 @@ bool PcapSource::is_chosen(const net::SocketAddress& destination) const noexcept
 }
 
 bool PcapSource::next(Outgoing& out) {
-    net::CapturedDatagram datagram;
+    files::CapturedDatagram datagram;
     while (reader_.next(datagram)) {
         if (!is_chosen(datagram.destination)) {
             ++passed_over_;
             continue;
         }
         note(datagram.destination);
+        if (visit_) visit_(datagram);
         if (!first_utc_ns_) first_utc_ns_ = datagram.utc_ns;
         // Captures of several interfaces are not always sorted by time.
         latest_due_ns_ = std::max(latest_due_ns_, datagram.utc_ns - *first_utc_ns_);
@@ -32,7 +33,7 @@ bool PcapSource::next(Outgoing& out) {
 }
 
 void PcapSource::note(const net::SocketAddress& destination) {
-    if (addresses_.size() == kMostAddresses) return;
+    if (addresses_.size() == kMaxAddresses) return;
     if (std::ranges::find(addresses_, destination) == addresses_.end()) addresses_.push_back(destination);
 }
 

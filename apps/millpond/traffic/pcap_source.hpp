@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <millpond/net/pcap_reader.hpp>
+#include <millpond/files/pcap_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/traffic/source.hpp"
@@ -16,27 +18,31 @@ namespace millpond::traffic {
 /// The datagrams of a capture file with their recorded intervals.
 class PcapSource final : public Source {
 public:
-    /// only: if set, only datagrams to this address; port 0: to any port of it. Throws like
-    /// net::PcapReader.
-    explicit PcapSource(const std::string& path, std::optional<net::SocketAddress> only = std::nullopt);
+    /// only: if set, destination of the chosen datagrams; port 0: any port. Throws like files::PcapReader.
+    explicit PcapSource(const std::string& path, std::optional<net::SocketAddress> only = std::nullopt,
+                        files::Timestamps timestamps = files::Timestamps::automatic);
+
+    /// Calls `visit` for each chosen datagram.
+    void visit_with(std::function<void(const files::CapturedDatagram&)> visit) { visit_ = std::move(visit); }
 
     [[nodiscard]] bool next(Outgoing& out) override;
     [[nodiscard]] std::string error() const override { return reader_.error(); }
     [[nodiscard]] double fraction() const override;
 
-    [[nodiscard]] const net::PcapReader::Counts& counts() const noexcept { return reader_.counts(); }
-    /// Datagrams to other addresses.
+    [[nodiscard]] const files::PcapReader& reader() const noexcept { return reader_; }
+    /// Number of datagrams to other addresses.
     [[nodiscard]] std::uint64_t passed_over() const noexcept { return passed_over_; }
-    /// To which the chosen datagrams were captured, at most kMostAddresses of them.
+    /// Destinations of the chosen datagrams, at most kMaxAddresses.
     [[nodiscard]] const std::vector<net::SocketAddress>& addresses() const noexcept { return addresses_; }
-    static constexpr std::size_t kMostAddresses = 8;
+    static constexpr std::size_t kMaxAddresses = 8;
 
 private:
     [[nodiscard]] bool is_chosen(const net::SocketAddress& destination) const noexcept;
     void note(const net::SocketAddress& destination);
 
-    net::PcapReader reader_;
+    files::PcapReader reader_;
     std::optional<net::SocketAddress> only_;
+    std::function<void(const files::CapturedDatagram&)> visit_;
     std::uint64_t file_bytes_;
     std::uint64_t passed_over_{0};
     std::vector<net::SocketAddress> addresses_;

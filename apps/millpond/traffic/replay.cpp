@@ -1,37 +1,47 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/journal/layout.hpp>
-#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/files/file_kind.hpp>
+#include <millpond/files/itch_file_reader.hpp>
 #include <millpond/net/socket_address.hpp>
-#include <millpond/net/unpacked_file.hpp>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
-#include "apps/millpond/traffic/file_kind.hpp"
+#include "apps/millpond/journal/journal_folder.hpp"
+#include "apps/millpond/traffic/capture_format.hpp"
+#include "apps/millpond/traffic/capture_text.hpp"
+#include "apps/millpond/traffic/clock.hpp"
+#include "apps/millpond/traffic/fixed_stream.hpp"
+#include "apps/millpond/traffic/glimpse_snapshot.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
+#include "apps/millpond/traffic/paced_session.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/releasing_source.hpp"
 #include "apps/millpond/traffic/replay_ring.hpp"
 #include "apps/millpond/traffic/request_server.hpp"
 #include "apps/millpond/traffic/sending.hpp"
+#include "apps/millpond/traffic/soupbin_server.hpp"
 #include "apps/millpond/traffic/speed.hpp"
+#include "service/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {
@@ -41,12 +51,16 @@ struct ReplayOptions {
     std::string file;
     std::string speed{"1"};
     std::string only;
+    std::string timestamps{"auto"};
     std::string session;
     std::string serve;
+    std::string soupbin;
+    std::string glimpse;
     std::string since;
     std::string until;
     RingReplayOptions ring;
     bool loop{false};
+    bool report{false};
 };
 
 std::optional<net::SocketAddress> parse_address(const std::string& flag, const std::string& text) {
@@ -59,90 +73,162 @@ std::optional<net::SocketAddress> parse_address(const std::string& flag, const s
 }
 
 void print_skipped(const traffic::PcapSource& source) {
-    const auto& counts = source.counts();
-    fmt::print(
-        "file: {} frames, {} datagrams, {} of them to other addresses; skipped: not IP {}, not UDP {}, "
-        "fragments {}, cut {}, malformed {}\n",
-        counts.frames, counts.datagrams, source.passed_over(), counts.not_ip, counts.not_udp, counts.fragments,
-        counts.cut, counts.malformed);
+    fmt::print("file: {}; datagrams to other addresses: {}\n", capture_text(source.reader()), source.passed_over());
     const auto& addresses = source.addresses();
     if (addresses.size() < 2) return;
     std::string list;
     for (const auto& address : addresses) list += (list.empty() ? "" : ", ") + address.to_string();
-    const bool all = addresses.size() < traffic::PcapSource::kMostAddresses;
+    const bool all = addresses.size() < traffic::PcapSource::kMaxAddresses;
     fmt::print("datagrams to several addresses were sent to one; --only ADDRESS:PORT chooses among {}{}\n", list,
                all ? "" : " and maybe more");
 }
 
-/// Unchanged datagrams of a capture, in rounds if requested.
-void send_capture(const ReplayOptions& options, Sending& sending) {
+/// Error message if no datagram of a capture was chosen.
+std::string nothing_in(const ReplayOptions& options, const traffic::PcapSource& source) {
+    const auto& counts = source.reader().counts();
+    if (source.passed_over() != 0)
+        return fmt::format("'{}': none of its {} datagrams is to {}", options.file, counts.datagrams, options.only);
+    return fmt::format("'{}': no UDP datagram that can be read: {}", options.file, capture_text(source.reader()));
+}
+
+/// Sends the datagrams of a capture unchanged, in rounds if requested. Returns the program's exit code.
+int send_capture(const ReplayOptions& options, Sending& sending) {
     const auto only = parse_address("--only", options.only);
-    for (bool again = true; again;) {
-        traffic::PcapSource source{options.file, only};
+    while (true) {
+        traffic::PcapSource source{options.file, only, timestamps_named(options.timestamps)};
+        traffic::LineReport report{numbers_of(options.report ? detected_format(options.file) : "")};
+        if (options.report) source.visit_with([&report](const auto& datagram) { report.add(datagram); });
         const bool all = sending.send(source);
-        again = all && options.loop;
-        if (!again) print_skipped(source);
+        const bool nothing = all && source.reader().counts().datagrams == source.passed_over();
+        if (all && options.loop && !nothing) continue;
+        print_skipped(source);
+        if (options.report) fmt::print("{}", report.text(traffic::kReportedGaps));
+        if (!nothing) return 0;
+        to_stderr("{}\n", nothing_in(options, source));
+        return 1;
     }
 }
 
-/// Answers requests for the messages of a session until it is destroyed.
+/// Addresses of the servers that accompany a replay.
+struct Servers {
+    std::optional<net::SocketAddress> requests;
+    std::optional<net::SocketAddress> soupbin;
+    std::optional<net::SocketAddress> glimpse;
+    [[nodiscard]] bool any() const noexcept { return requests || soupbin || glimpse; }
+};
+
+/// Serves the messages of a session until it is destroyed: all of them to MoldUDP64 requests; those that were sent, to
+/// SoupBinTCP clients and in GLIMPSE snapshots.
 class Serving {
 public:
-    Serving(const net::SocketAddress& listen, const std::string& file, const std::string& session)
-        : messages_(messages_of(file)),
-          server_(listen, session, messages_),
-          thread_([this](const std::stop_token& stop) {
-              constexpr int kLookMs = 50;
-              while (!stop.stop_requested()) static_cast<void>(server_.poll(kLookMs));
-          }) {
-        fmt::print("requests are served at {}\n", server_.address().to_string());
-        std::fflush(stdout);
+    Serving(const Servers& servers, const std::string& file, const std::string& session)
+        : messages_(messages_of(file)), released_(std::make_shared<traffic::PacedSession>(messages_)) {
+        if (servers.requests) {
+            requests_.emplace(*servers.requests, session, messages_);
+            serve("requests are served", *requests_);
+        }
+        if (servers.soupbin) {
+            soupbin_.emplace(*servers.soupbin, session, [this] { return released_; });
+            serve("SoupBinTCP is served", *soupbin_);
+        }
+        if (servers.glimpse) {
+            glimpse_.emplace(*servers.glimpse, session, [this] { return snapshot(); });
+            serve("GLIMPSE is served", *glimpse_);
+        }
     }
     ~Serving() {
-        thread_.request_stop();
-        thread_.join();
-        fmt::print("requests {}, messages resent {}\n", server_.requests(), server_.answered());
+        threads_.clear();
+        if (requests_) fmt::print("requests {}, messages resent {}\n", requests_->requests(), requests_->answered());
+        if (soupbin_) fmt::print("SoupBinTCP logins {}, messages sent {}\n", soupbin_->logins(), soupbin_->sent());
+        if (glimpse_) fmt::print("GLIMPSE logins {}, messages sent {}\n", glimpse_->logins(), glimpse_->sent());
     }
     Serving(const Serving&) = delete;
     Serving& operator=(const Serving&) = delete;
 
+    /// The messages that may be served.
+    [[nodiscard]] traffic::PacedSession& released() noexcept { return *released_; }
+
 private:
     static traffic::SessionMessages messages_of(const std::string& file) {
         traffic::SessionMessages messages;
-        net::ItchFileReader reader{file};
+        files::ItchFileReader reader{file};
         std::span<const std::byte> message;
         while (reader.next(message)) messages.add(message);
         return messages;
     }
+    template <class Server>
+    void serve(std::string_view what, Server& server) {
+        constexpr int kLookMs = 50;
+        fmt::print("{} at {}\n", what, server.address().to_string());
+        std::fflush(stdout);
+        threads_.emplace_back([&server](const std::stop_token& stop) {
+            while (!stop.stop_requested()) static_cast<void>(server.poll(kLookMs));
+        });
+    }
+    /// The state after the messages that were sent so far.
+    std::shared_ptr<const traffic::SoupBinStream> snapshot() {
+        for (const auto sent = released_->available(); applied_ != sent;) state_.apply(messages_.message(++applied_));
+        return std::make_shared<traffic::FixedStream>(state_.messages());
+    }
+
     traffic::SessionMessages messages_;
-    traffic::RequestServer server_;
-    std::jthread thread_;
+    std::shared_ptr<traffic::PacedSession> released_;
+    traffic::GlimpseSnapshot state_;  // of the thread that serves snapshots
+    std::uint64_t applied_{0};        // messages in it
+    std::optional<traffic::RequestServer> requests_;
+    std::optional<traffic::SoupBinServer> soupbin_;
+    std::optional<traffic::SoupBinServer> glimpse_;
+    std::vector<std::jthread> threads_;
 };
 
-/// Messages of an ITCH file, each round a new session.
-void send_itch(const ReplayOptions& options, Sending& sending, double speed) {
+/// Waits for the time of each datagram, which releases its messages. False if `stop` ended it.
+bool release(traffic::Source& source, double speed, bool spin, const std::atomic<bool>& stop) {
+    traffic::MonotonicClock clock{spin};
+    const auto start = clock.now();
+    traffic::Outgoing datagram;
+    while (!stop.load(std::memory_order_relaxed) && source.next(datagram)) {
+        if (speed == 0.0) continue;
+        const auto due = start + static_cast<std::int64_t>(static_cast<double>(datagram.due_ns) / speed);
+        while (clock.now() < due && !stop.load(std::memory_order_relaxed)) clock.wait_until(due);
+    }
+    if (!source.error().empty()) throw std::runtime_error(source.error());
+    return !stop.load(std::memory_order_relaxed);
+}
+
+/// Sends or releases the messages of an ITCH file; each round is a new session. send: called for each round with the
+/// source; returns false after Ctrl-C, as does stopped.
+template <class Send, class Stopped>
+void send_itch(const ReplayOptions& options, double speed, Send&& send, Stopped&& stopped) {
     if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
     constexpr double kHeartbeatNanos = 1e9;
     constexpr int kRounds = 100;
-    const auto serve = parse_address("--serve-requests", options.serve);
+    const Servers servers{.requests = parse_address("--serve-requests", options.serve),
+                          .soupbin = parse_address("--serve-soupbin", options.soupbin),
+                          .glimpse = parse_address("--serve-glimpse", options.glimpse)};
     for (int round = 1;; ++round) {
         const auto session = fmt::format("{:.8}{:02}", options.session, round % kRounds);
         std::optional<Serving> serving;
-        if (serve) serving.emplace(*serve, options.file, session);
+        if (servers.any()) serving.emplace(servers, options.file, session);
         traffic::ItchSource source{
             options.file, {.session = session, .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
-        const bool all = sending.send(source);
+        bool all = false;
+        if (serving) {
+            traffic::ReleasingSource releasing{source, serving->released()};
+            all = send(releasing);
+        } else {
+            all = send(source);
+        }
         if (all && options.loop) continue;
-        // A receiver that lost the last messages requests them after the end.
-        while (serving && !sending.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        // A receiver that lost the last messages requests them after the end, and a client may log in late.
+        while (serving && !stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
         return;
     }
 }
 
-/// Eight digits that differ from those of earlier runs, so that a receiver sees a new session.
+/// Returns eight digits that differ from those of earlier runs, so that a receiver sees a new session.
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
 
-/// Quotes of a journal, each round a new session. Returns the program's exit code.
+/// Sends the quotes of a journal; each round is a new session. Returns the program's exit code.
 int send_journal(const ReplayOptions& options, Sending& sending, double speed) {
     constexpr double kHeartbeatNanos = 1e9;
     const auto range = parse_range(options.since, options.until);
@@ -156,7 +242,7 @@ int send_journal(const ReplayOptions& options, Sending& sending, double speed) {
         again = all && options.loop;
         const auto& counts = source.counts();
         if (again) continue;
-        const auto faults = source.take_faults();
+        const auto faults = source.drain_faults();
         for (const auto& fault : faults) to_stderr("{}\n", fault);
         fmt::print("journal: {} quotes, {} gaps; not sent: {} other events; {} were lost before it\n", counts.quotes,
                    counts.gaps, counts.others, counts.lost);
@@ -166,33 +252,36 @@ int send_journal(const ReplayOptions& options, Sending& sending, double speed) {
 }
 
 /// Refuses combinations of options that make no sense.
-void check(const ReplayOptions& options, traffic::FileKind kind) {
-    const bool journal = kind == traffic::FileKind::journal;
+void check(const ReplayOptions& options, files::FileKind kind) {
+    const bool journal = kind == files::FileKind::journal;
     const bool into_ring = !options.ring.ring.empty();
     if (into_ring && !journal)
         throw UsageError("--ring: '" + options.file + "' is not a journal; send it --to a gateway");
     if (into_ring && options.loop) throw UsageError("--loop: not with --ring, which gets a journal once");
     const auto& faults = options.sending.faults;
+    if (!into_ring && options.sending.to.empty() && (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0))
+        throw UsageError(
+            "--drop, --duplicate, --swap: only with --to; SoupBinTCP neither loses nor duplicates messages");
     if (into_ring && (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0))
         throw UsageError("--drop, --duplicate, --swap: only with --to; a ring neither loses nor duplicates events");
     if (!journal && !(options.since.empty() && options.until.empty()))
         throw UsageError("--since, --until: '" + options.file + "' is not a journal");
     if (journal && !options.only.empty())
         throw UsageError("--only: '" + options.file + "' holds events without addresses");
-    if (kind != traffic::FileKind::itch && !options.serve.empty())
-        throw UsageError("--serve-requests: '" + options.file + "' holds no ITCH messages");
-    if (kind != traffic::FileKind::itch && !options.session.empty())
+    const auto refuse_server = [&](const std::string& flag, const std::string& value) {
+        if (kind != files::FileKind::itch && !value.empty())
+            throw UsageError(flag + ": '" + options.file + "' holds no ITCH messages");
+    };
+    refuse_server("--serve-requests", options.serve);
+    refuse_server("--serve-soupbin", options.soupbin);
+    refuse_server("--serve-glimpse", options.glimpse);
+    if (kind != files::FileKind::capture && options.report)
+        throw UsageError("--report: '" + options.file + "' is not a capture");
+    if (options.report && options.loop) throw UsageError("--report: not with --loop");
+    if (kind != files::FileKind::capture && options.timestamps != "auto")
+        throw UsageError("--timestamps: '" + options.file + "' is not a capture");
+    if (kind != files::FileKind::itch && !options.session.empty())
         throw UsageError("--session: '" + options.file + "' holds no ITCH messages");
-}
-
-/// Journals are mapped, so a compressed segment is unpacked first; options name the unpacked file then.
-void unpack(ReplayOptions& options, std::optional<net::UnpackedFile>& unpacked) {
-    if (std::filesystem::is_directory(options.file) || !net::is_packed(options.file)) return;
-    unpacked.emplace(options.file, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
-    while (unpacked->step()) {
-    }
-    if (!unpacked->damage().empty()) to_stderr("{}\n", unpacked->damage());
-    options.file = unpacked->path().string();
 }
 
 int replay_ring(const ReplayOptions& options, double speed) {
@@ -212,29 +301,43 @@ int replay(ReplayOptions& options) {
     // Invalid options are refused before the file is opened.
     const bool is_sent = !options.sending.to.empty();
     if (is_sent && !options.ring.ring.empty()) throw UsageError("--to and --ring are mutually exclusive");
-    if (!is_sent && options.ring.ring.empty())
-        throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
+    if (!is_sent && options.ring.ring.empty() && options.soupbin.empty())
+        throw UsageError("replay: one of --to ADDRESS:PORT, --ring NAME and --serve-soupbin ADDRESS:PORT is needed");
+    if (!options.ring.ring.empty() && !options.soupbin.empty())
+        throw UsageError("--serve-soupbin and --ring are mutually exclusive");
     if (is_sent && parse_address("--to", options.sending.to)->port() == 0)
         throw UsageError("--to: '" + options.sending.to + "': a port from 1 to 65535 is needed");
     static_cast<void>(parse_range(options.since, options.until));
-    const auto kind = traffic::file_kind(options.file);
+    const auto kind = files::file_kind(options.file);
     check(options, kind);
-    std::optional<net::UnpackedFile> unpacked;
-    if (kind == traffic::FileKind::journal) unpack(options, unpacked);
+    std::optional<UnpackedJournal> unpacked;
+    if (kind == files::FileKind::journal) options.file = unpacked.emplace(options.file).path();
     const int best = unpacked && !unpacked->damage().empty() ? kJournalDamaged : 0;
+    if (best != 0) to_stderr("{}\n", unpacked->damage());
     if (!options.ring.ring.empty()) {
         const int exit_code = replay_ring(options, speed);
         return exit_code == 0 ? best : exit_code;
     }
     if (options.session.empty()) options.session = fresh_session();
+    if (!is_sent) {
+        const auto& stop = service::stop_on_signal();
+        send_itch(
+            options, speed, [&](traffic::Source& source) { return release(source, speed, options.sending.spin, stop); },
+            [&] { return stop.load(std::memory_order_relaxed); });
+        return best;
+    }
     Sending sending{options.sending, speed};
     int exit_code = best;
     switch (kind) {
-        case traffic::FileKind::pcap: send_capture(options, sending); break;
-        case traffic::FileKind::itch: send_itch(options, sending, speed); break;
-        case traffic::FileKind::journal: exit_code = std::max(best, send_journal(options, sending, speed)); break;
+        case files::FileKind::capture: exit_code = send_capture(options, sending); break;
+        case files::FileKind::itch:
+            send_itch(
+                options, speed, [&](traffic::Source& source) { return sending.send(source); },
+                [&] { return sending.stopped(); });
+            break;
+        case files::FileKind::journal: exit_code = std::max(best, send_journal(options, sending, speed)); break;
     }
-    sending.finish(kind != traffic::FileKind::pcap);
+    sending.finish(kind != files::FileKind::capture);
     return exit_code;
 }
 
@@ -249,6 +352,8 @@ Command replay_command(Arguments& program) {
         "  millpond replay day.pcap --only 224.0.105.2:51002 --to 239.1.1.1:14000 --interface eth1 --speed 10\n"
         "  millpond replay day.itch.gz --to 239.1.1.1:14000 --speed 100 --loop\n"
         "  millpond replay day.itch --to 239.1.1.1:14000 --drop 0.01 --serve-requests 127.0.0.1:14001\n"
+        "  millpond replay day.itch --to 239.1.1.1:14000 --serve-glimpse 127.0.0.1:14003\n"
+        "  millpond replay day.itch --serve-soupbin 127.0.0.1:14002\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
@@ -269,6 +374,9 @@ Command replay_command(Arguments& program) {
         ->check(speed_check())
         ->capture_default_str();
     command->add_option("--only", options->only, "only datagrams to this ADDRESS:PORT (port 0: any)");
+    add_timestamps(*command, options->timestamps);
+    command->add_flag("--report", options->report,
+                      "of a capture: report at the end what each line carried, as capture-report does");
     command
         ->add_option(
             "--session", options->session,
@@ -278,9 +386,15 @@ Command replay_command(Arguments& program) {
         });
     command->add_option("--since", options->since,
                         "of a journal: start at this receive time, UTC, such as 2026-11-20T14:30");
-    command->add_option("--until", options->until, "of a journal: end at this receive time");
+    command->add_option("--until", options->until, "of a journal: only events received before this time");
     command->add_option("--serve-requests", options->serve,
                         "of ITCH messages: serve MoldUDP64 re-requests at this ADDRESS:PORT, until Ctrl-C");
+    command->add_option("--serve-soupbin", options->soupbin,
+                        "of ITCH messages: serve those that were sent by SoupBinTCP at this ADDRESS:PORT, until "
+                        "Ctrl-C; any user and password");
+    command->add_option("--serve-glimpse", options->glimpse,
+                        "of ITCH messages: serve GLIMPSE snapshots at this ADDRESS:PORT, until Ctrl-C; any user and "
+                        "password");
     command->add_flag("--loop", options->loop, "start again at the end, until Ctrl-C");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);

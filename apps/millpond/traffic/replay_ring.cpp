@@ -9,34 +9,48 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
+#include "apps/millpond/command_line/progress.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
-#include "apps/millpond/traffic/progress.hpp"
+#include "apps/millpond/traffic/speed.hpp"
+#include "apps/millpond/traffic/transmitter.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {
 
-constexpr std::uint32_t kMostChannels = 1'024;
+constexpr std::uint32_t kMaxChannels = 1'024;
 constexpr std::int64_t kBeatNs = 100'000'000;
+
+/// Levels of a side that the board needs for the channels of a journal.
+std::uint32_t board_depth_of(const std::string& journal) {
+    constexpr std::uint32_t kDepthOfFull = 10;
+    std::uint32_t depth = 0;
+    for (const auto& recorded : journal::recorded_depths(journal))
+        depth = std::max(depth, recorded.depth == feed::kFullDepth ? kDepthOfFull : recorded.depth);
+    return depth;
+}
 
 market::RingWriterOptions writer_options(const RingReplayOptions& options) {
     market::RingWriterOptions writer;
     writer.name = options.ring;
     writer.capacity = options.capacity;
     writer.max_instruments = static_cast<std::uint32_t>(options.max_instruments);
-    writer.max_channels = kMostChannels;
+    writer.max_channels = kMaxChannels;
+    writer.depth = board_depth_of(options.journal);
     return writer;
 }
 
@@ -56,14 +70,14 @@ public:
             const auto name = writer_.instrument(id);
             static_cast<void>(instruments_.find_or_add(name->venue, name->symbol));
         }
-        if (options_.since) reader_.seek_time(*options_.since);
+        reader_.select(options_.since, options_.until);
     }
 
     void run() {
         wait_for_readers();
-        Progress progress{"replay", "records", extent_.behind - extent_.first};
+        Progress progress{"replay", "records", extent_.end - extent_.first};
         start_ns_ = clock_.now();
-        while (!over_ && !stopped() && reader_.poll(*this, 1) != 0) {
+        while (!stopped() && reader_.poll(*this, 1) != 0) {
             if (!options_.quiet && published_ % 64 == 0) progress.at(reader_.next_record() - extent_.first);
         }
     }
@@ -73,7 +87,7 @@ public:
         fmt::print("published {} events ({} quotes) to ring '{}' in {:.3f} s ({:.0f} events/s){}\n", published_,
                    quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
                    stopped() ? ", stopped by a signal" : "");
-        for (const auto& fault : reader_.take_faults()) {
+        for (const auto& fault : reader_.drain_faults()) {
             to_stderr("{}\n", fault);
             damaged_ = true;
         }
@@ -81,8 +95,8 @@ public:
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, refused);
         if (refused != 0) {
             to_stderr(
-                "ring '{}' has refused {} events: it has room for {} instruments (--max-instruments) and {} channels\n",
-                options_.ring, refused, options_.max_instruments, kMostChannels);
+                "ring '{}' has refused {} events: its capacity is {} instruments (--max-instruments) and {} channels\n",
+                options_.ring, refused, options_.max_instruments, kMaxChannels);
         }
     }
 
@@ -93,13 +107,10 @@ public:
 
     template <class Event>
     void on(Event event) {
-        if (over_ || stopped()) return;
-        if (options_.until && event.receive_utc_ns >= *options_.until) {
-            over_ = true;
-            return;
-        }
+        if (stopped()) return;
         if (!wait_until_due(event.receive_utc_ns)) return;
         forget_other_epoch(event);
+        set_depth(event.channel);
         if constexpr (requires { event.instrument; }) {
             if (event.instrument != feed::kNoInstrument) event.instrument = id_here(event);
         }
@@ -110,9 +121,9 @@ public:
         if (writer_.newest() >= paces_at_) let_readers_follow();
         beat();
     }
-    /// What a channel published before a loss is incomplete: the lost events may have changed it.
+    /// Marks the quotes of a channel as incomplete after a loss: the lost events may have changed them.
     void on(const journal::LostRecord& lost) {
-        if (over_ || stopped()) return;
+        if (stopped()) return;
         lost_ += lost.count();
         damaged_ = damaged_ || lost.reason == journal::LostReason::damaged;
         for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
@@ -141,7 +152,7 @@ private:
         clock_.wait_until(clock_.now() + kPauseNs);
     }
 
-    /// Readers of this user and of root: no other user can delay the replay.
+    /// Returns the readers of this user and of root; other users cannot delay the replay.
     [[nodiscard]] std::vector<market::RegisteredReader> readers() const {
         auto found = writer_.readers().readers;
         std::erase_if(found, [](const market::RegisteredReader& reader) {
@@ -174,6 +185,8 @@ private:
         if (options_.speed <= 0.0) return true;
         const auto distance = static_cast<double>(receive_utc_ns - *first_utc_ns_) / options_.speed;
         const auto due = start_ns_ + static_cast<std::int64_t>(distance);
+        const auto wait_ns = due - clock_.now();
+        if (wait_ns > traffic::Transmitter::kLongWait) to_stderr("{}\n", long_wait_text(wait_ns));
         while (clock_.now() < due) {
             if (stopped()) return false;
             clock_.wait_until(due);
@@ -182,7 +195,7 @@ private:
         return true;
     }
 
-    /// In another epoch ids belong to other instruments, and earlier quotes are void.
+    /// Checks for a new epoch, in which ids belong to other instruments and earlier quotes are void.
     template <class Event>
     void forget_other_epoch(const Event& event) {
         const auto epoch = reader_.current().epoch;
@@ -204,6 +217,13 @@ private:
         channels_[channel] = true;
     }
 
+    /// Gives the channel the depth that it had when the event was recorded.
+    void set_depth(std::uint16_t channel) {
+        const auto depth = reader_.depth(channel);
+        if (channel >= depths_.size()) depths_.resize(channel + std::size_t{1});
+        if (std::exchange(depths_[channel], depth) != depth) static_cast<void>(writer_.set_depth(channel, depth));
+    }
+
     template <class Event>
     [[nodiscard]] feed::InstrumentId id_here(const Event& event) {
         const auto recorded = event.instrument;
@@ -213,19 +233,19 @@ private:
         const auto unnamed = market::Instrument{{}, feed::Symbol{fmt::format("#{}", recorded)}};
         const auto& known = name != nullptr ? *name : unnamed;
         const auto id = instruments_.find_or_add(known.venue, known.symbol);
-        // The ring refuses and counts ids beyond the board, which have no names.
+        // An id beyond the board has no name; the ring refuses and counts it.
         if (id == feed::kNoInstrument) return writer_.max_instruments();
-        writer_.name(id, known.venue, known.symbol);
+        writer_.name(id, known.venue, known.symbol, known.decimals);
         if (name == nullptr) {
-            unnamed_.insert_or_assign(recorded, id);  // a damaged name is whole in the next segment
+            unnamed_.insert_or_assign(recorded, id);  // the next segment repeats a damaged name
             return id;
         }
         ids_[recorded] = id;
-        if (const auto unnamed = unnamed_.extract(recorded)) void_quote(unnamed.mapped(), event);
+        if (const auto found = unnamed_.extract(recorded)) void_quote(found.mapped(), event);
         return id;
     }
 
-    /// The quote without a name is that of an instrument that has one from this event on.
+    /// Clears the quote under the number as name: the instrument has a name from this event on.
     template <class Event>
     void void_quote(feed::InstrumentId instrument, const Event& event) {
         feed::Clear clear;
@@ -243,16 +263,16 @@ private:
     market::RingWriter writer_;
     feed::InstrumentTable instruments_;
     traffic::MonotonicClock clock_;
-    std::vector<feed::InstrumentId> ids_;                       // of the recorded ones
-    std::map<feed::InstrumentId, feed::InstrumentId> unnamed_;  // of recorded ones whose name is not known so far
-    std::vector<bool> channels_;                                // that have published
+    std::vector<feed::InstrumentId> ids_;                       // ids in the ring of recorded instruments
+    std::map<feed::InstrumentId, feed::InstrumentId> unnamed_;  // ids of recorded instruments without a known name
+    std::vector<bool> channels_;                                // channels that have published
+    std::vector<market::ChannelDepth> depths_;                  // by channel
     std::uint64_t epoch_{0};
     std::uint64_t paces_at_;  // ring number at which readers are checked
     std::int64_t start_ns_{0};
     std::int64_t beaten_ns_{0};
     std::optional<std::int64_t> first_utc_ns_;
     std::int64_t newest_utc_ns_{0};
-    bool over_{false};
     bool damaged_{false};
     std::uint64_t published_{0};
     std::uint64_t quotes_{0};

@@ -45,14 +45,14 @@ RequestServer::RequestServer(const net::SocketAddress& listen, const std::string
 std::size_t RequestServer::poll(int timeout_ms) {
     pollfd wait{socket_.get(), POLLIN, 0};
     if (::poll(&wait, 1, timeout_ms) <= 0) return 0;
-    std::size_t taken = 0;
-    for (;; ++taken) {
+    std::size_t handled = 0;
+    for (;; ++handled) {
         std::array<std::byte, 64> bytes;
         sockaddr_storage from{};
         socklen_t length = sizeof from;
         const auto got =
             ::recvfrom(socket_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
-        if (got < 0) return taken;
+        if (got < 0) return handled;
         requests_.fetch_add(1, std::memory_order_relaxed);
         const auto request = feed::MoldUdp64Request::read(std::span{bytes}.first(static_cast<std::size_t>(got)));
         if (request && request->session == session_) answer(*request, net::SocketAddress::from_kernel(from));
@@ -63,17 +63,17 @@ void RequestServer::answer(const feed::MoldUdp64Request& request, const net::Soc
     if (request.first > messages_.size()) return;
     sockaddr_storage address{};
     const auto length = to.to_kernel(address);
-    const auto behind = std::min(request.first + request.count, messages_.size() + 1);
+    const auto end = std::min(request.first + request.count, messages_.size() + 1);
     feed::MoldUdp64Encoder encoder{session_name_, request.first};
     std::array<std::byte, kMaxDatagramBytes> buffer;
     auto next = request.first;
-    for (std::uint64_t datagrams = 0; next < behind && datagrams < kMostDatagrams; ++datagrams) {
+    for (std::uint64_t datagrams = 0; next < end && datagrams < kMaxDatagrams; ++datagrams) {
         encoder.begin(buffer);
         const auto first = next;
-        while (next < behind && encoder.add(messages_.message(next))) ++next;
-        if (next == first) return;  // longer than a datagram
+        while (next < end && encoder.add(messages_.message(next))) ++next;
+        if (next == first) return;  // message longer than a datagram
         const auto bytes = encoder.finish();
-        // The client requests again what the kernel does not accept.
+        // Gives up if the kernel does not accept a datagram; the client repeats its request.
         if (::sendto(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL,
                      reinterpret_cast<const sockaddr*>(&address), length) < 0)
             return;

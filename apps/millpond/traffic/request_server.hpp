@@ -19,7 +19,7 @@ class SessionMessages {
 public:
     void add(std::span<const std::byte> message);
     [[nodiscard]] std::uint64_t size() const noexcept { return ends_.size(); }
-    /// number: 1 to size().
+    /// Returns a message. number: 1 to size().
     [[nodiscard]] std::span<const std::byte> message(std::uint64_t number) const noexcept;
 
 private:
@@ -33,8 +33,8 @@ private:
 /// Threads: one; counts on any.
 class RequestServer {
 public:
-    /// Sent in reply to one request; a client that needs more sends another.
-    static constexpr std::uint64_t kMostDatagrams = 64;
+    /// Maximum number of datagrams in reply to one request.
+    static constexpr std::uint64_t kMaxDatagrams = 64;
 
     /// messages: must outlive this. Throws std::system_error that names the address.
     RequestServer(const net::SocketAddress& listen, const std::string& session, const SessionMessages& messages);

@@ -10,10 +10,11 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
+#include "apps/millpond/traffic/speed.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -81,6 +82,8 @@ Sending::Sending(const SendingOptions& options, double speed)
       transmitter_(sender_, clock_, {.speed = speed, .batch = options.batch}),
       on_terminal_(isatty(STDERR_FILENO) == 1),
       show_at_ns_(on_terminal_ ? 0 : kPlainLineEvery) {
+    transmitter_.on_long_wait(
+        [this](std::int64_t wait_ns) { to_stderr("{}{}\n", on_terminal_ ? "\n" : "", long_wait_text(wait_ns)); });
     if (!options.quiet) transmitter_.on_progress([this](const traffic::Sent& sent) { show(sent); });
 }
 
@@ -119,7 +122,7 @@ void Sending::finish(bool with_messages) {
                stopped() ? ", stopped by a signal" : "");
     fmt::print(
         "send errors {}, waits for the kernel's buffers {}, sent more than 1 ms late {} (by at most {:.3f} ms)\n",
-        sent.failed, sent.waits, sent.late, static_cast<double>(sent.latest_by_ns) * 1e-6);
+        sent.failed, sent.waits, sent.late, static_cast<double>(sent.max_late_ns) * 1e-6);
     if (sent.failed != 0)
         fmt::print("last send error: {}\n",
                    std::generic_category().message(static_cast<int>(sender_.counters().last_error.read())));

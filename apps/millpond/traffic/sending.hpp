@@ -35,10 +35,10 @@ struct SendingOptions {
 /// terminal, else a line every five seconds), and prints a summary on standard output at the end.
 class Sending {
 public:
-    /// speed: as Transmitter::Options has it.
+    /// speed: Transmitter::Options::speed.
     Sending(const SendingOptions& options, double speed);
 
-    /// False when Ctrl-C ended it. Throws std::runtime_error when the source is damaged.
+    /// Sends a source. False if Ctrl-C ended it. Throws std::runtime_error if the source is damaged.
     bool send(traffic::Source& source);
 
     /// Prints the summary; with_messages: the sources know how many messages their datagrams hold.

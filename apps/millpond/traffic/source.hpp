@@ -9,12 +9,12 @@ namespace millpond::traffic {
 
 /// A datagram with its time.
 struct Outgoing {
-    std::int64_t due_ns{0};              ///< After the source's first datagram; never smaller than the one before.
+    std::int64_t due_ns{0};              ///< Time since the source's first datagram; never less than the previous one.
     std::span<const std::byte> bytes{};  ///< Valid until the next call of next.
-    std::uint32_t messages{1};           ///< Messages inside, if the format is known; 0 for example for a heartbeat.
+    std::uint32_t messages{1};           ///< Number of its messages, if the format is known; 0 for a heartbeat.
 };
 
-/// Datagrams in the order in which they are to be sent.
+/// A source of datagrams, in the order in which they are sent.
 class Source {
 public:
     Source() = default;
@@ -22,10 +22,10 @@ public:
     Source& operator=(const Source&) = delete;
     virtual ~Source() = default;
 
-    /// False at the end, or if the source is damaged; error() then has the reason.
+    /// Returns the next datagram. False at the end, or if the source is damaged; error() has the reason then.
     [[nodiscard]] virtual bool next(Outgoing& out) = 0;
 
-    /// Empty, or why the source ended too early.
+    /// Reason why the source ended early; empty if it did not.
     [[nodiscard]] virtual std::string error() const { return {}; }
 
     /// Progress through the source, 0 to 1; negative if unknown.

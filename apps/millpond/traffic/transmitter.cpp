@@ -10,7 +10,7 @@
 namespace millpond::traffic {
 namespace {
 
-constexpr int kPatienceMs = 20;
+constexpr int kTimeoutMs = 20;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ bool Transmitter::run(Source& source, const std::atomic<bool>& stop) {
         if (options_.speed > 0.0) {
             due = start + static_cast<std::int64_t>(static_cast<double>(datagram.due_ns) / options_.speed);
             if (due > now) {
-                // Everything before it is due: sends that first, then waits for this one.
+                // Sends the collected datagrams, which are due, and waits for the next one.
                 going = flush(stop) && wait(due, source, stop);
                 now = clock_.now();
             }
@@ -55,6 +55,7 @@ bool Transmitter::run(Source& source, const std::atomic<bool>& stop) {
 }
 
 bool Transmitter::wait(std::int64_t due, const Source& source, const std::atomic<bool>& stop) {
+    if (const auto wait_ns = due - clock_.now(); wait_ns > kLongWait && report_wait_) report_wait_(wait_ns);
     while (clock_.now() < due) {
         if (stop.load(std::memory_order_relaxed)) return false;
         report(source, false);
@@ -77,11 +78,11 @@ bool Transmitter::flush(const std::atomic<bool>& stop) {
     }
     std::size_t done = 0;
     while (done < spans_.size() && !stop.load(std::memory_order_relaxed)) {
-        const auto refused_for_good = sender_.counters().errors.read();
-        const auto taken = sender_.send(std::span(spans_).subspan(done));
-        account(done, taken, clock_.now());
-        done += taken;
-        if (done < spans_.size()) make_room(refused_for_good, done);
+        const auto errors_before = sender_.counters().errors.read();
+        const auto accepted = sender_.send(std::span(spans_).subspan(done));
+        account(done, accepted, clock_.now());
+        done += accepted;
+        if (done < spans_.size()) handle_refusal(errors_before, done);
     }
     const bool all = done == spans_.size();
     waiting_.clear();
@@ -97,21 +98,21 @@ void Transmitter::account(std::size_t first, std::size_t count, std::int64_t now
         const auto late_by = now - waiting_[i].time;
         if (options_.speed > 0.0 && late_by > kOnTime) {
             ++sent_.late;
-            sent_.latest_by_ns = std::max(sent_.latest_by_ns, late_by);
+            sent_.max_late_ns = std::max(sent_.max_late_ns, late_by);
         }
     }
 }
 
-void Transmitter::make_room(std::uint64_t refusals_for_good, std::size_t& done) noexcept {
-    if (sender_.counters().errors.read() != refusals_for_good) {
+void Transmitter::handle_refusal(std::uint64_t errors_before, std::size_t& done) noexcept {
+    if (sender_.counters().errors.read() != errors_before) {
         ++sent_.failed;
         ++done;
         return;
     }
     ++sent_.waits;
     pollfd wait{sender_.fd(), POLLOUT, 0};
-    if (::poll(&wait, 1, kPatienceMs) > 0) {
-        // Writable and yet refused: the device's queue is full, and no event reports when it drains.
+    if (::poll(&wait, 1, kTimeoutMs) > 0) {
+        // A refusal by a writable socket: the device's queue is full, and no event reports when it drains.
         ::poll(nullptr, 0, 1);
     }
 }

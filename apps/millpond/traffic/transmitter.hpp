@@ -19,16 +19,16 @@ struct Sent {
     std::uint64_t datagrams{0};
     std::uint64_t bytes{0};
     std::uint64_t messages{0};
-    std::uint64_t failed{0};       ///< Datagrams that the kernel refused permanently: not sent.
-    std::uint64_t waits{0};        ///< Times the kernel's buffers were full; the datagram was sent later.
-    std::uint64_t late{0};         ///< Datagrams that left more than Transmitter::kOnTime after they were due.
-    std::int64_t latest_by_ns{0};  ///< The longest of those delays.
+    std::uint64_t failed{0};      ///< Datagrams that the kernel refused permanently and that were not sent.
+    std::uint64_t waits{0};       ///< Times the kernel's buffers were full; the datagram was sent later.
+    std::uint64_t late{0};        ///< Datagrams that left more than Transmitter::kOnTime after they were due.
+    std::int64_t max_late_ns{0};  ///< Maximum delay.
     std::int64_t elapsed_ns{0};
     double fraction{-1.0};  ///< Progress through the source; negative if unknown.
 };
 
 /// Sends a source's datagrams at their times. All datagrams that are due are sent together; if the machine falls
-/// behind, late datagrams are sent in bursts until it has caught up. None is left out.
+/// behind, late datagrams are sent in bursts until it has caught up. No datagram is skipped.
 ///
 /// Threads: one, except `stop`.
 class Transmitter {
@@ -39,6 +39,7 @@ public:
     };
     static constexpr std::int64_t kOnTime = 1'000'000;
     static constexpr std::int64_t kReportEvery = 100'000'000;
+    static constexpr std::int64_t kLongWait = 10'000'000'000;
 
     /// Throws std::invalid_argument for options out of range. `sender` and `clock` must outlive this.
     Transmitter(net::UdpSender& sender, Clock& clock, const Options& options);
@@ -46,10 +47,13 @@ public:
     /// Called about every kReportEvery and once at the end of each run.
     void on_progress(std::function<void(const Sent&)> report) { report_ = std::move(report); }
 
+    /// Called before a wait of more than kLongWait until the next datagram, with its nanoseconds.
+    void on_long_wait(std::function<void(std::int64_t)> report) { report_wait_ = std::move(report); }
+
     /// Sends the whole source, starting now. False if `stop` ended it.
     bool run(Source& source, const std::atomic<bool>& stop);
 
-    /// Total of all runs.
+    /// Counts of all runs.
     [[nodiscard]] const Sent& sent() const noexcept { return sent_; }
 
 private:
@@ -63,16 +67,17 @@ private:
     void add(const Outgoing& datagram, std::int64_t due);
     bool flush(const std::atomic<bool>& stop);
     void account(std::size_t first, std::size_t count, std::int64_t now) noexcept;
-    void make_room(std::uint64_t refusals_for_good, std::size_t& done) noexcept;
+    void handle_refusal(std::uint64_t errors_before, std::size_t& done) noexcept;
     void report(const Source& source, bool always);
 
     net::UdpSender& sender_;
     Clock& clock_;
     Options options_;
     std::function<void(const Sent&)> report_;
+    std::function<void(std::int64_t)> report_wait_;
     std::int64_t began_;
     std::int64_t report_at_{0};
-    std::vector<std::byte> bytes_;  // of the datagrams to be sent, concatenated
+    std::vector<std::byte> bytes_;  // concatenated datagrams to be sent
     std::vector<Due> waiting_;
     std::vector<std::span<const std::byte>> spans_;
     Sent sent_;

@@ -10,7 +10,7 @@ use std::time::Instant;
 const STRETCH: u64 = 4 * CAPACITY as u64;
 const TOLD: u64 = CAPACITY as u64 / 8;
 
-/// What the work took, and the answer that the C++ links give.
+/// The duration of the work, and the answer, which must equal that of the C++ links.
 #[repr(C)]
 pub struct Answer {
     value: f64,
@@ -70,7 +70,7 @@ fn stream<L: Link>(first: i32, second: i32, count: u64) -> Answer {
             let mut begin = Instant::now();
             for i in 1..=count {
                 spin_until(|| receiver.try_receive(&mut message));
-                black_box(&mut message); // all of it was copied
+                black_box(&mut message); // the whole message was copied
                 sum = sum.wrapping_add(message[0]).wrapping_add(message[WORDS - 1]);
                 if i % TOLD == 0 {
                     read.store(i, Ordering::Release);
@@ -122,7 +122,7 @@ fn hop<L: Link>(first: i32, second: i32, trips: u64) -> Answer {
             let mut message: Message = [0; WORDS];
             for _ in 0..trips {
                 spin_until(|| from.try_receive(&mut message));
-                black_box(&mut message); // all of it was copied
+                black_box(&mut message); // the whole message was copied
                 message[0] += 1;
                 spin_until(|| to.try_send(&message));
             }

@@ -18,7 +18,7 @@ protected:
                                              const FeedHost& host) const override {
         feed::Bbo28Decoder::Options options;
         set_venue(options, feed);
-        return std::make_unique<Line>(feed, LineOptions{}, host.instruments, options);
+        return std::make_unique<OpenFeed>(feed, FeedOptions{}, host.instruments, options);
     }
 };
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "gateway/feeds/format.hpp"
+#include "gateway/settings/format.hpp"
 
 namespace millpond::gateway::bbo28 {
 
-/// 28-byte best bids and offers: format = "bbo28". It has no keys besides those of every feed.
+/// Settings of the format "bbo28", 28-byte best bids and offers. The format has no keys besides those of every feed.
 struct Settings {
     friend bool operator==(const Settings&, const Settings&) = default;
 

@@ -3,54 +3,73 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millpond/feed/itch_decoder.hpp>
+#include <millpond/net/soupbin_client.hpp>
 
+#include "gateway/feeds/book_keys.hpp"
 #include "gateway/feeds/format_of.hpp"
 #include "gateway/feeds/itch/book_rebuild.hpp"
 #include "gateway/feeds/itch/settings.hpp"
+#include "service/config_error.hpp"
 #include "service/out_of_memory.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway::itch {
 namespace {
 
 using K = settings::KeyOf<Settings>;
 
-constexpr std::uint64_t kMostOrders = 1ULL << 28;
+constexpr std::uint64_t kMaxSequence = std::numeric_limits<std::int64_t>::max();
+
+/// User and password at the server. Throws ConfigError.
+net::SoupBinOptions login_options(const Settings& settings, const net::SocketAddress& server) {
+    const auto password = service::read_secret(settings.password, "password");
+    if (password.size() > net::soupbin::kPasswordBytes) {
+        throw service::ConfigError(fmt::format("password file '{}': has {} characters, SoupBinTCP allows {}",
+                                               settings.password.file, password.size(), net::soupbin::kPasswordBytes));
+    }
+    return {.server = server, .user = net::soupbin::User{settings.user}, .password = net::soupbin::Password{password}};
+}
 
 constexpr settings::Key<Settings> kKeys[] = {
-    K::integer<&Settings::max_orders, 1, kMostOrders>("max_orders", "N",
-                                                      "itch: maximum number of live orders in the books."),
+    depth_key<Settings>(),
+    K::boolean<&Settings::orders>("orders", kOrdersHelp),
+    K::integer<&Settings::max_orders, 1, kMaxOrders>("max_orders", "N", kMaxOrdersHelp),
     K::endpoint<&Settings::rerequest>("rerequest", "itch: MoldUDP64 server to request missing messages from."),
     K::integer<&Settings::rerequest_ms, 1, 60'000>(
         "rerequest_ms", "N", "itch: milliseconds until a request is repeated; doubled each time."),
-    K::integer<&Settings::rerequest_tries, 1, 20>("rerequest_tries", "N",
-                                                  "itch: requests after which a gap is given up."),
-    K::integer<&Settings::rerequest_most, 1, 65'534>("rerequest_most", "N",
-                                                     "itch: maximum number of messages in one request."),
     K::boolean<&Settings::rerequest_start>("rerequest_start",
                                            "itch: also request the session's messages before the start."),
     K::boolean<&Settings::rebuild>("rebuild", "itch: rebuild incomplete books from the rerequest server."),
+    K::endpoint<&Settings::glimpse>("glimpse",
+                                    "itch: rebuild incomplete books from snapshots of this GLIMPSE server first."),
     K::text<&Settings::rebuild_from>(
         "rebuild_from", "PATH",
         "itch: rebuild incomplete books from a capture, a folder of captures or a file of messages first."),
+    K::short_text<&Settings::user, net::soupbin::kUserBytes>("user", "NAME",
+                                                             "itch: user at the servers of connect and glimpse."),
+    K::file<[](auto& s) -> auto& { return s.password.file; }>(
+        "password_file", "itch: file whose first line is the user's password, of up to 10 characters."),
+    K::short_text<&Settings::session, net::soupbin::kSessionBytes>(
+        "session", "NAME", "itch: session to log in to first, with connect; the active one if unset."),
+    K::integer<&Settings::sequence, 0, kMaxSequence>(
+        "sequence", "N", "itch: first message to request from it, with connect; 0 to begin with the newest one."),
     K::bytes<&Settings::rebuild_buffer>("rebuild_buffer", "itch: memory for messages that arrive during a rebuild."),
-    K::integer<&Settings::rebuild_seconds, 1, 86'400>("rebuild_seconds", "N",
-                                                      "itch: timeout of a rebuild, in seconds."),
 };
 
-/// Every book needs a chunk of levels a side; busy ones need more.
 feed::ItchDecoder::Options decoder_options(const Settings& settings, std::uint64_t instruments) {
-    constexpr std::uint64_t kMostBooks = 65'536;
-    constexpr std::size_t kMoreChunks = 8'192;
     feed::ItchDecoder::Options options;
-    options.order_books.books = std::min(instruments, kMostBooks);
-    options.order_books.orders = settings.max_orders;
-    options.order_books.level_chunks = 2 * options.order_books.books + kMoreChunks;
+    options.order_books = books_for(instruments, settings.max_orders);
+    options.depth = settings.depth;
+    options.orders = settings.orders;
     return options;
 }
 
@@ -61,58 +80,111 @@ public:
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
 
+    [[nodiscard]] bool connects() const noexcept override { return true; }
+
+    void check(const Settings& settings) const override {
+        if (!settings.user.empty()) static_cast<void>(login_options(settings, {}));
+    }
+
     void complete(Settings& settings, FeedConfig& feed, const std::string& user) const override {
+        const bool connects = !feed.connect.empty();
+        check_login(settings, connects, user);
+        if (!settings.glimpse.empty()) {
+            if (settings.glimpse.port() == 0 || settings.glimpse.is_multicast()) {
+                throw service::ConfigError(
+                    fmt::format("{}: glimpse '{}' is not the address of a server", user, settings.glimpse.to_string()));
+            }
+            settings.rebuild = true;
+            settings.rerequest_start = false;  // the snapshot has the state before the start
+        }
         const auto& server = settings.rerequest;
         if (!server.empty() && (server.port() == 0 || server.is_multicast())) {
-            throw settings::ConfigError(
+            throw service::ConfigError(
                 fmt::format("{}: rerequest '{}' is not the address of a server", user, server.to_string()));
         }
-        if (settings.rebuild && settings.rebuild_from.empty() && server.empty())
-            throw settings::ConfigError(user + ": rebuild: needs rerequest or rebuild_from");
+        if (settings.rebuild && settings.glimpse.empty() && settings.rebuild_from.empty() && server.empty())
+            throw service::ConfigError(user + ": rebuild: needs glimpse, rerequest or rebuild_from");
         settings.rebuild = settings.rebuild || !settings.rebuild_from.empty();
-        if (feed.reorder_datagrams == 0 && !server.empty()) feed.reorder_datagrams = FeedConfig::kHeldForServer;
+        if (connects && !server.empty())
+            throw service::ConfigError(user + ": rerequest: not with connect; the server sends what was missed");
+        const auto refuse = [&](bool is_without_effect, std::string_view key, std::string_view needed) {
+            if (is_without_effect) throw service::ConfigError(fmt::format("{}: {}: needs {}", user, key, needed));
+        };
+        refuse(server.empty() && settings.rerequest_ms != Settings{}.rerequest_ms, "rerequest_ms", "rerequest");
+        refuse(server.empty() && settings.glimpse.empty() && !settings.rerequest_start, "rerequest_start", "rerequest");
+        refuse(!settings.rebuild && settings.rebuild_buffer != Settings{}.rebuild_buffer, "rebuild_buffer",
+               "rebuild, glimpse or rebuild_from");
     }
-    void check_unused(const Settings& settings, const std::string& user) const override {
-        if (!settings.rerequest.empty())
-            throw settings::ConfigError(user + ": rerequest: only for itch, whose MoldUDP64 has re-request servers");
-        if (settings.rebuild || !settings.rebuild_from.empty())
-            throw settings::ConfigError(user + ": rebuild: only itch has books");
+
+    [[nodiscard]] market::ChannelDepth depth(const Settings& settings) const override {
+        return {.depth = settings.depth, .orders = settings.orders};
     }
 
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {
         auto options = decoder_options(settings, host.instruments.capacity());
         set_venue(options, feed);
-        auto line = service::need_memory(fmt::format("books for max_orders = {}", settings.max_orders), [&] {
-            return std::make_unique<FeedLine<feed::ItchDecoder, BookRebuild>>(
+        auto opened = service::need_memory(fmt::format("books for max_orders = {}", settings.max_orders), [&] {
+            return std::make_unique<FeedOf<feed::ItchDecoder, BookRebuild>>(
                 feed,
-                LineOptions{
+                FeedOptions{
                     .rerequest = static_cast<const RerequestSettings&>(settings),
-                    .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
+                    .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"},
+                    .server = server_of(feed, settings)},
                 host.instruments, options, host.memory);
         });
-        if (settings.rebuild) line->rebuild_with(rebuild_of(feed, settings, host, options, *line));
-        return line;
+        if (settings.rebuild) opened->rebuild_with(rebuild_of(feed, settings, host, options, *opened));
+        return opened;
     }
 
 private:
+    static void check_login(const Settings& settings, bool connects, const std::string& user) {
+        const auto need = [&](bool is_set, std::string_view key, std::string_view needed) {
+            if (is_set) throw service::ConfigError(fmt::format("{}: {}: needs {}", user, key, needed));
+        };
+        const bool logs_in = connects || !settings.glimpse.empty();
+        const auto* const server = connects ? "connect" : "glimpse";
+        need(logs_in && settings.user.empty(), server, "user");
+        need(logs_in && settings.password.empty(), server, "password_file");
+        need(!logs_in && !settings.user.empty(), "user", "connect or glimpse");
+        need(!logs_in && !settings.password.empty(), "password_file", "connect or glimpse");
+        need(!connects && !settings.session.empty(), "session", "connect");
+        need(!connects && settings.sequence != Settings{}.sequence, "sequence", "connect");
+        const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
+        for (const auto& [key, text] : {std::pair{"user", &settings.user}, {"session", &settings.session}}) {
+            if (!std::ranges::all_of(*text, is_visible)) {
+                throw service::ConfigError(
+                    fmt::format("{}: {} '{}' may hold visible ASCII characters only", user, key, *text));
+            }
+        }
+    }
+    static std::optional<net::SoupBinClient::Options> server_of(const FeedConfig& feed, const Settings& settings) {
+        if (feed.connect.empty()) return std::nullopt;
+        auto connection = login_options(settings, feed.connect);
+        connection.receive_buffer = feed.receive_buffer;
+        return net::SoupBinClient::Options{.connection = connection,
+                                           .session = net::soupbin::Session{settings.session},
+                                           .sequence = settings.sequence};
+    }
     static std::unique_ptr<BookRebuild> rebuild_of(const FeedConfig& feed, const Settings& settings,
                                                    const FeedHost& host, const feed::ItchDecoder::Options& decoder,
-                                                   const Feed& line) {
-        constexpr std::int64_t kSecondNs = 1'000'000'000;
-        BookRebuild::Options options{.feed = feed.name,
-                                     .history = {.path = settings.rebuild_from, .ports = {}},
-                                     .server = settings.rerequest,
-                                     .books = {.decoder = decoder, .instruments = host.instruments.capacity()},
-                                     .buffer_bytes = settings.rebuild_buffer,
-                                     .longest_ns = static_cast<std::int64_t>(settings.rebuild_seconds) * kSecondNs,
-                                     .asking = rerequester_options(settings)};
-        line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+                                                   const Feed& opened) {
+        constexpr std::int64_t kTimeoutNs = 600'000'000'000;
+        BookRebuild::Options options{
+            .feed = feed.name,
+            .glimpse = settings.glimpse.empty() ? net::SoupBinOptions{} : login_options(settings, settings.glimpse),
+            .history = {.path = settings.rebuild_from, .ports = {}},
+            .server = settings.rerequest,
+            .books = {.decoder = decoder, .instruments = host.instruments.capacity()},
+            .buffer_bytes = settings.rebuild_buffer,
+            .timeout_ns = kTimeoutNs,
+            .rerequests = rerequester_options(settings)};
+        opened.for_each_line([&](std::string_view, const Line& receiver) {
             options.history.ports.push_back(receiver.report().local.port());
         });
         return service::need_memory(fmt::format("rebuild_buffer = {} and books for max_orders = {}",
                                                 settings.rebuild_buffer, settings.max_orders),
-                                    [&] { return std::make_unique<BookRebuild>(options, host.say, host.memory); });
+                                    [&] { return std::make_unique<BookRebuild>(options, host.log, host.memory); });
     }
 };
 

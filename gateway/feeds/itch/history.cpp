@@ -11,21 +11,21 @@
 #include <string_view>
 #include <tuple>
 
-#include <millpond/net/file_begin.hpp>
-#include <millpond/net/pcap_reader.hpp>
+#include <millpond/files/file_begin.hpp>
+#include <millpond/files/pcap_reader.hpp>
 
 namespace millpond::gateway::itch {
 namespace {
 
-using Take = HistoryReader::Take;
+using Visit = HistoryReader::Visit;
 
 bool is_capture(const std::filesystem::path& path) {
-    auto begin = net::file_begin(path.string(), sizeof(std::uint32_t));
+    auto begin = files::file_begin(path.string(), sizeof(std::uint32_t));
     begin.resize(sizeof(std::uint32_t));
-    return net::PcapReader::is_capture(std::span{begin}.first<sizeof(std::uint32_t)>());
+    return files::PcapReader::is_capture(std::span{begin}.first<sizeof(std::uint32_t)>());
 }
 
-/// The name without its ending for compression.
+/// Returns the name without the extension of a compressed file.
 std::string_view uncompressed_name(std::string_view name) {
     for (const std::string_view ending : {".gz", ".zst"}) {
         if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
@@ -33,8 +33,8 @@ std::string_view uncompressed_name(std::string_view name) {
     return name;
 }
 
-/// A capture's files in the order in which they were written: by name, then by number, the newest has none. Those that
-/// were compressed or converted to pcapng since count too.
+/// Lists a capture's files in the order in which they were written: by name, then by number; the newest has no number.
+/// Includes files that were compressed or converted to pcapng later.
 std::vector<std::filesystem::path> captures_in(const std::filesystem::path& folder) {
     struct Named {
         std::string stem;
@@ -64,19 +64,20 @@ std::vector<std::filesystem::path> captures_in(const std::filesystem::path& fold
     return paths;
 }
 
-/// False when stopped. Adds to `damage` why the file ends early, unless there is a reason already.
-bool read_capture(const std::filesystem::path& path, const std::vector<std::uint16_t>& ports, const Take& take,
+/// Calls `visit` for the file's datagrams to these ports. False if `visit` stopped it. Sets `damage` to the reason if
+/// the file ends early, unless it is set already.
+bool read_capture(const std::filesystem::path& path, const std::vector<std::uint16_t>& ports, const Visit& visit,
                   std::string& damage) {
-    net::PcapReader reader{path.string()};
-    for (net::CapturedDatagram datagram; reader.next(datagram);) {
+    files::PcapReader reader{path.string()};
+    for (files::CapturedDatagram datagram; reader.next(datagram);) {
         if (std::ranges::find(ports, datagram.destination.port()) == ports.end()) continue;
-        if (!take(datagram.payload, datagram.utc_ns)) return false;
+        if (!visit(datagram.payload, datagram.utc_ns)) return false;
     }
     if (damage.empty()) damage = reader.error();
     return true;
 }
 
-/// A file of ITCH messages.
+/// Whether the history is a file of ITCH messages, which has no session names.
 bool has_no_session(const History& history) {
     return !std::filesystem::is_directory(history.path) && !is_capture(history.path);
 }
@@ -88,28 +89,28 @@ HistoryReader::HistoryReader(const History& history, const feed::moldudp64_layou
     if (has_no_session(history)) messages_.emplace(history.path);
 }
 
-void HistoryReader::read(std::uint64_t end, const Take& take) {
-    if (messages_) return read_messages(end, take);
+void HistoryReader::read(std::uint64_t end, const Visit& visit) {
+    if (messages_) return read_messages(end, visit);
     const bool is_folder = std::filesystem::is_directory(history_.path);
     damage_.clear();
     for (const auto& path :
          is_folder ? captures_in(history_.path) : std::vector<std::filesystem::path>{history_.path}) {
-        if (!read_capture(path, history_.ports, take, damage_)) break;
+        if (!read_capture(path, history_.ports, visit, damage_)) break;
     }
 }
 
-void HistoryReader::read_messages(std::uint64_t end, const Take& take) {
+void HistoryReader::read_messages(std::uint64_t end, const Visit& visit) {
     std::array<std::byte, 1'400> buffer;
     for (bool goes_on = true; goes_on && encoder_.next_sequence() < end;) {
         const auto first = encoder_.next_sequence();
         encoder_.begin(buffer);
         while (encoder_.next_sequence() < end) {
             if (waiting_.empty() && !messages_->next(waiting_)) break;
-            if (!encoder_.add(waiting_)) break;  // full: no ITCH message is longer than a datagram
+            if (!encoder_.add(waiting_)) break;  // full; every ITCH message fits an empty datagram
             waiting_ = {};
         }
         const auto datagram = encoder_.finish();
-        goes_on = encoder_.next_sequence() != first && take(datagram, 0);
+        goes_on = encoder_.next_sequence() != first && visit(datagram, 0);
     }
     damage_ = messages_->error();
 }

@@ -10,7 +10,7 @@
 
 #include <millpond/feed/moldudp64_encoder.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
-#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/files/itch_file_reader.hpp>
 
 namespace millpond::gateway::itch {
 
@@ -18,7 +18,7 @@ namespace millpond::gateway::itch {
 /// messages.
 struct History {
     std::string path;
-    std::vector<std::uint16_t> ports;  ///< Of a capture's datagrams, those that went to one of these.
+    std::vector<std::uint16_t> ports;  ///< Destination ports of the feed's datagrams in a capture.
 };
 
 /// Reads a history once, or continues where it stopped.
@@ -26,30 +26,29 @@ struct History {
 /// Threads: one.
 class HistoryReader {
 public:
-    /// captured_utc_ns: when the datagram was captured; 0 in a file of ITCH messages, which does not say it. False:
-    /// stop.
-    using Take = std::function<bool(std::span<const std::byte> datagram, std::int64_t captured_utc_ns)>;
+    /// captured_utc_ns: time of the capture; 0 in a file of ITCH messages, which has no times. Returns false to stop.
+    using Visit = std::function<bool(std::span<const std::byte> datagram, std::int64_t captured_utc_ns)>;
 
-    /// session: assumed for the messages of a file without sessions. `history` must outlive this.
+    /// session: session for a file of ITCH messages, which has none. `history` must outlive this.
     HistoryReader(const History& history, const feed::moldudp64_layout::Session& session);
 
-    /// Calls `take` for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
-    /// `*.pcap.2`, ... and `*.pcap`, in this order, each time from the first on; of a file of ITCH messages, which
-    /// count from 1, those before `end` that were not read before. Throws std::system_error, net::FileFormatError; a
-    /// file that is still growing, or is truncated, ends at its last complete datagram.
-    void read(std::uint64_t end, const Take& take);
+    /// Calls `visit` for each MoldUDP64 datagram until it returns false. A folder is read from the start each time, in
+    /// the order `*.pcap.1`, `*.pcap.2`, ..., `*.pcap`. A file of ITCH messages, numbered from 1, continues where it
+    /// stopped, up to `end`. Throws std::system_error, files::FileFormatError; a file that is still growing, or is
+    /// truncated, ends at its last complete datagram.
+    void read(std::uint64_t end, const Visit& visit);
 
-    /// Why the first incomplete file ends early; empty if all are complete.
+    /// Reason why the first incomplete file ends early; empty if all are complete.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
 private:
-    void read_messages(std::uint64_t end, const Take& take);
+    void read_messages(std::uint64_t end, const Visit& visit);
 
     const History& history_;
     std::string damage_;
-    std::optional<net::ItchFileReader> messages_;  ///< Of a file of ITCH messages.
-    feed::MoldUdp64Encoder encoder_;               ///< Number of its next message.
-    std::span<const std::byte> waiting_;           ///< Message read, not in a datagram yet.
+    std::optional<files::ItchFileReader> messages_;  ///< Reader of a file of ITCH messages; unset for captures.
+    feed::MoldUdp64Encoder encoder_;                 ///< Encoder; its next number is that of the next message.
+    std::span<const std::byte> waiting_;             ///< Message read, not in a datagram yet.
 };
 
 }  // namespace millpond::gateway::itch

@@ -11,14 +11,14 @@
 
 #include "gateway/feeds/format_of.hpp"
 #include "gateway/feeds/miax_tom/settings.hpp"
+#include "service/config_error.hpp"
 #include "service/regular_file.hpp"
 
 namespace millpond::gateway::miax_tom {
 namespace {
 
 constexpr settings::Key<Settings> kKeys[] = {
-    settings::KeyOf<Settings>::text<&Settings::symbols>("symbols", "FILE",
-                                                        "miax-tom: file with lines 'product id,symbol'."),
+    settings::KeyOf<Settings>::file<&Settings::symbols>("symbols", "miax-tom: file with lines 'product id,symbol'."),
 };
 
 feed::ProductNames names_of(const std::string& path) {
@@ -43,16 +43,13 @@ public:
 
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
-    void check_unused(const Settings& settings, const std::string& user) const override {
-        if (!settings.symbols.empty())
-            throw settings::ConfigError(user + ": symbols: only for miax-tom, which identifies products by number");
-    }
+    void check(const Settings& settings) const override { static_cast<void>(names_of(settings.symbols)); }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {
         feed::MiaxTomDecoder::Options options;
         set_venue(options, feed);
         options.names = names_of(settings.symbols);
-        return std::make_unique<Line>(feed, LineOptions{}, host.instruments, options);
+        return std::make_unique<OpenFeed>(feed, FeedOptions{}, host.instruments, options);
     }
 };
 

@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "gateway/feeds/format.hpp"
+#include "gateway/settings/format.hpp"
 
 namespace millpond::gateway::miax_tom {
 
-/// MIAX Top of Market: format = "miax-tom".
+/// Settings of the format "miax-tom": MIAX Top of Market.
 struct Settings {
-    std::string symbols;  ///< File of `product id,symbol` lines; none when empty.
+    std::string symbols;  ///< File with lines `product id,symbol`; none when empty.
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const FeedFormat& format() noexcept;

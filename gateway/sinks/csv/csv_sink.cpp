@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,164 +17,231 @@
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/feed/event_csv.hpp>
 
 #include "gateway/sinks/new_session.hpp"
 
 namespace millpond::gateway::csv {
 namespace {
 
-constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waiting bytes are written at once.
-constexpr std::size_t kMostBytes = 4 * kWriteBytes;
-constexpr std::size_t kUsualRowBytes = 32;  ///< At least.
-constexpr std::int64_t kRetryNs = 250'000'000;
-constexpr std::int64_t kPipeRetryNs = 1'000'000;  ///< A pipe is full until its reader reads.
-/// First bytes of files of this and all earlier versions.
+/// First bytes of files of quotes of all versions.
 constexpr std::string_view kBeginsWith = "timestamp,symbol,bid_price,";
 static_assert(feed::kCsvHeader.starts_with(kBeginsWith));
 
-}  // namespace
+using Row = std::array<char, feed::kMaxEventCsvBytes>;
 
-void check_path(const std::string& path) {
+template <class Event>
+std::string path_beside(const std::string& path) {
+    const std::filesystem::path file{path};
+    const auto name =
+        fmt::format("{}.{}{}", file.stem().string(), feed::EventSchema<Event>::kTable, file.extension().string());
+    return (file.parent_path() / name).string();
+}
+
+/// A pipe and a device have quotes only.
+bool has_files_beside(const std::string& path) {
+    std::error_code unknown;
+    const auto status = std::filesystem::status(path, unknown);
+    return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
+template <class Event>
+CsvFile::Layout layout_of() {
+    const auto header = feed::csv_header<Event>();
+    return {.header = header, .known_bytes = header.size(), .max_row_bytes = feed::kMaxEventCsvBytes};
+}
+
+void check_file(const std::string& path, std::string_view begins_with) {
     std::error_code unknown;
     if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, unknown))) return;
     if (std::filesystem::file_size(path, unknown) == 0 || unknown) return;
-    if (core::RotatedFile::begins_with(path, kBeginsWith) || errno != EEXIST) return;
+    if (core::RotatedFile::begins_with(path, begins_with) || errno != EEXIST) return;
     throw std::invalid_argument(fmt::format(
         "path '{}' is a file that is not a CSV file of millpond; move it away or choose another path", path));
 }
 
-CsvSink::CsvSink(const Options& options, service::Say say)
-    : options_(options), say_(std::move(say)), file_(options.path, options.file_mode, kBeginsWith) {
-    rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
-    held_.reserve(kMostBytes / kUsualRowBytes);
-    if (!begin_file() && errno != ENXIO) {  // a FIFO may get its reader later
+}  // namespace
+
+std::vector<std::string> paths_beside(const std::string& path) {
+    if (!has_files_beside(path)) return {};
+    return {path_beside<feed::Trade>(path), path_beside<feed::Order>(path), path_beside<feed::Level>(path)};
+}
+
+void check_path(const std::string& path) {
+    check_file(path, kBeginsWith);
+    if (!has_files_beside(path)) return;
+    check_file(path_beside<feed::Trade>(path), feed::csv_header<feed::Trade>());
+    check_file(path_beside<feed::Order>(path), feed::csv_header<feed::Order>());
+    check_file(path_beside<feed::Level>(path), feed::csv_header<feed::Level>());
+}
+
+CsvSink::Beside::Beside(const Settings& settings, mode_t file_mode, Counters& counters, const service::LogFunction& log)
+    : trades(settings, path_beside<feed::Trade>(settings.path), layout_of<feed::Trade>(), file_mode, counters, log),
+      orders(settings, path_beside<feed::Order>(settings.path), layout_of<feed::Order>(), file_mode, counters, log),
+      levels(settings, path_beside<feed::Level>(settings.path), layout_of<feed::Level>(), file_mode, counters, log) {}
+
+CsvSink::CsvSink(const Settings& settings, mode_t file_mode, const service::LogFunction& log)
+    : settings_(settings),
+      quotes_(settings_, settings_.path,
+              {.header = std::string{feed::kCsvHeader},
+               .known_bytes = kBeginsWith.size(),
+               .max_row_bytes = feed::kMaxCsvBytes},
+              file_mode, counters_, log),
+      files_{&quotes_} {
+    if (settings_.mode == Delivery::every && has_files_beside(settings_.path)) {
+        beside_.emplace(settings_, file_mode, counters_, log);
+        files_ = {&quotes_, &beside_->trades, &beside_->orders, &beside_->levels};
+    }
+    if (!quotes_.open() && errno != ENXIO) {  // a FIFO may not have a reader yet
         const int error = errno;
         throw std::system_error(error, std::generic_category(),
-                                fmt::format("csv sink '{}': cannot open '{}'{}", options_.name, options_.path,
+                                fmt::format("csv sink '{}': cannot open '{}'{}", settings_.name, settings_.path,
                                             core::why_not_opened(error)));
     }
 }
 
-bool CsvSink::begin_file() {
-    if (!file_.open()) return false;
-    counters_.files.add();
-    rows_.insert(0, feed::kCsvHeader);
-    for (auto& split : splits_) split += feed::kCsvHeader.size();
-    ++not_events_;
-    return true;
-}
-
-std::size_t CsvSink::room() const noexcept {
-    if (options_.mode == Delivery::conflate && !due_ && !hurried_) return 0;
-    return rows_.size() >= kMostBytes ? 0 : (kMostBytes - rows_.size()) / feed::kMaxCsvBytes + 1;
-}
-
-void CsvSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol) {
-    symbols_.emplace_back(symbol);
-}
-
-void CsvSink::append(const feed::Quote& quote) {
-    std::array<char, feed::kMaxCsvBytes> row;
-    rows_ += feed::quote_csv(row, quote, symbols_[quote.instrument]);
-    has_rows_ = true;
-}
-
-void CsvSink::board(const feed::Quote& quote, std::uint64_t) {
-    append(quote);
-    ++not_events_;
-}
-
-Taken CsvSink::on(const feed::Quote& quote, std::uint64_t number) {
-    append(quote);
-    held_.push_back(number);
-    return Taken::kept;
-}
-
-Taken CsvSink::on(const feed::Gap& gap, std::uint64_t number) {
-    std::array<char, feed::kMaxCsvBytes> row;
-    rows_ += feed::gap_csv(row, gap);
-    has_rows_ = true;
-    held_.push_back(number);
-    return Taken::kept;
-}
-
-void CsvSink::missed(std::uint64_t, std::uint64_t) {
-    std::array<char, feed::kMaxCsvBytes> row;
-    rows_ += feed::missed_csv(row, core::utc_nanos());
-    has_rows_ = true;
-    ++not_events_;
-}
-
-Taken CsvSink::on(const feed::Clear& clear, std::uint64_t) {
-    if (begins_session(clear) && std::exchange(has_rows_, false)) splits_.push_back(rows_.size());
-    return Taken::filtered;
-}
-
-void CsvSink::note_written(std::size_t bytes) {
-    const auto written = std::string_view{rows_}.substr(0, bytes);
-    const auto lines = static_cast<std::uint64_t>(std::count(written.begin(), written.end(), '\n'));
-    mid_row_ = written.back() != '\n';
-    const auto others = std::min(lines, not_events_);
-    not_events_ -= others;
-    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(lines - others));
-    counters_.rows.add(lines - others);
-    counters_.bytes.add(bytes);
-    rows_.erase(0, bytes);
-    for (auto& split : splits_) split -= bytes;
-}
-
-bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
-    const int error = errno;
-    counters_.write_errors.add();
-    retry_ns_ = now_ns + kRetryNs;
-    say_(service::Severity::error, options_.name + ".write",
-         fmt::format("csv sink '{}': cannot {} '{}': {}; retrying", options_.name, what, options_.path,
-                     std::generic_category().message(error)));
-    return false;
-}
-
-/// Prepares the file for the next rows. False if the system refuses.
-bool CsvSink::next_file(std::int64_t now_ns) {
-    if (!mid_row_ && file_.close_if_moved()) {
-        say_(service::Severity::warning, options_.name + ".moved",
-             fmt::format("csv sink '{}': '{}' was moved or removed; continuing in a new file", options_.name,
-                         options_.path));
+std::optional<std::uint64_t> CsvSink::resume_at(std::uint64_t, std::optional<std::uint64_t> stopped) {
+    // Events between two runs, and rows that a killed run had in memory, count as lost.
+    if (!stopped && std::ranges::any_of(files(), &CsvFile::follows_earlier_run)) {
+        const auto now = core::utc_nanos();
+        for (auto* const file : files()) file->miss(now, 0);
     }
-    const bool is_over = !splits_.empty() && splits_.front() == 0;
-    const bool is_full = file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes;
-    if (file_.is_open() && (is_over || is_full)) {
-        if (!file_.rotate()) return refused("rename", now_ns);
-        file_.keep_newest(options_.keep);
-    }
-    if (is_over) splits_.erase(splits_.begin());
-    return file_.is_open() || begin_file() || refused("open", now_ns);
+    return stopped;
 }
 
-void CsvSink::write_out(std::int64_t now_ns) {
-    do {
-        if (!next_file(now_ns)) return;
-        const auto text = std::string_view{rows_}.substr(0, splits_.empty() ? rows_.size() : splits_.front());
-        if (text.empty()) continue;
-        errno = ENOSPC;  // a write of no bytes sets none
-        const auto written = file_.write_lines(text);
-        if (written == 0 && errno == EAGAIN) return static_cast<void>(retry_ns_ = now_ns + kPipeRetryNs);
-        if (written == 0) return static_cast<void>(refused("write", now_ns));
-        note_written(written);
-    } while (has_work());
-    retry_ns_ = 0;
+std::optional<std::uint64_t> CsvSink::next_wanted(std::uint64_t unread) const {
+    auto first = std::min(unread, last_.held().value_or(unread));
+    std::uint64_t written = 0;
+    for (const auto* const file : files()) {
+        first = std::min(first, file->first_unwritten().value_or(unread));
+        written = std::max(written, file->newest_written());
+    }
+    if (written < first) return first;
+    return std::nullopt;  // one file is ahead of another, which could not be written
+}
+
+std::size_t CsvSink::available() const noexcept {
+    if (settings_.mode == Delivery::conflate && !due_ && !draining_) return 0;
+    auto available = std::numeric_limits<std::size_t>::max();
+    for (const auto* const file : files()) available = std::min(available, file->available());
+    return available;
+}
+
+std::uint64_t CsvSink::held() const noexcept {
+    std::uint64_t held = last_.held() ? 1 : 0;
+    for (const auto* const file : files()) held += file->held();
+    return held;
+}
+
+void CsvSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) {
+    symbols_.emplace_back(symbol, decimals);
+}
+
+const feed::CsvSymbol& CsvSink::symbol_of(feed::InstrumentId id) const noexcept {
+    static constexpr feed::CsvSymbol kNone;
+    return id == feed::kNoInstrument ? kNone : symbols_[id];
+}
+
+void CsvSink::append(const feed::Quote& quote, std::uint64_t number) {
+    std::array<char, feed::kMaxCsvBytes> row;
+    quotes_.append(feed::quote_csv(row, quote, symbols_[quote.instrument]), number);
+}
+
+void CsvSink::board(const feed::Quote& quote, std::uint64_t) { append(quote, 0); }
+
+void CsvSink::board(const feed::Level& level, std::uint64_t) {
+    Row row;
+    if (beside_) beside_->levels.append(feed::event_csv<feed::Level>(row, level, symbols_[level.instrument]), 0);
+}
+
+template <class Event>
+void CsvSink::append_marked(const Event& event, std::uint64_t number) {
+    auto& file = std::same_as<Event, feed::Order> ? beside_->orders : beside_->levels;
+    Row row;
+    file.append(feed::event_csv<Event>(row, event, symbols_[event.instrument]), number);
+}
+
+template <class Event>
+void CsvSink::mark(const Event& event, std::uint64_t number) {
+    if (!beside_) return;
+    last_.on(event, number,
+             [this](const auto& marked, std::uint64_t held_number) { append_marked(marked, held_number); });
+}
+
+Admission CsvSink::on(const feed::Quote& quote, std::uint64_t number) {
+    mark(quote, number);
+    append(quote, number);
+    return Admission::kept;
+}
+
+Admission CsvSink::on(const feed::Trade& trade, std::uint64_t number) {
+    if (!beside_) return Admission::filtered;
+    mark(trade, number);
+    auto only = trade;
+    only.flags = static_cast<std::uint16_t>(trade.flags & ~feed::kLast);  // kLast marks rows of orders and levels only
+    Row row;
+    beside_->trades.append(feed::event_csv<feed::Trade>(row, only, symbols_[trade.instrument]), number);
+    return Admission::kept;
+}
+
+Admission CsvSink::on(const feed::TradeBreak& broken, std::uint64_t number) {
+    if (!beside_) return Admission::filtered;
+    mark(broken, number);
+    Row row;
+    beside_->trades.append(feed::event_csv<feed::Trade>(row, broken, symbol_of(broken.instrument), "broken"), number);
+    return Admission::kept;
+}
+
+Admission CsvSink::on(const feed::Order& order, std::uint64_t number) {
+    mark(order, number);
+    return beside_ ? Admission::kept : Admission::filtered;
+}
+
+Admission CsvSink::on(const feed::Level& level, std::uint64_t number) {
+    mark(level, number);
+    return beside_ ? Admission::kept : Admission::filtered;
+}
+
+Admission CsvSink::on(const feed::Gap& gap, std::uint64_t number) {
+    mark(gap, number);
+    std::array<char, feed::kMaxCsvBytes> quotes_row;
+    quotes_.append(feed::gap_csv(quotes_row, gap), number);
+    if (beside_) {
+        Row row;
+        beside_->trades.note_gap(feed::event_csv<feed::Trade>(row, gap, {}, "gap"), number);
+        beside_->orders.note_gap(feed::event_csv<feed::Order>(row, gap, {}, "gap"), number);
+        beside_->levels.note_gap(feed::event_csv<feed::Level>(row, gap, {}, "gap"), number);
+    }
+    return Admission::kept;
+}
+
+void CsvSink::missed(std::uint64_t, std::uint64_t last) {
+    if (beside_) last_.cut([this](const auto& event, std::uint64_t number) { append_marked(event, number); });
+    const auto now = core::utc_nanos();
+    for (auto* const file : files()) file->miss(now, last);
+}
+
+Admission CsvSink::on(const feed::Clear& clear, std::uint64_t number) {
+    mark(clear, number);
+    if (begins_session(clear)) {
+        for (auto* const file : files()) file->begin_session();
+    }
+    if (beside_) {
+        const auto& symbol = symbol_of(clear.instrument);
+        Row row;
+        beside_->orders.note(feed::event_csv<feed::Order>(row, clear, symbol, "clear"), number);
+        beside_->levels.note(feed::event_csv<feed::Level>(row, clear, symbol, "clear"), number);
+    }
+    return Admission::filtered;
 }
 
 void CsvSink::step(std::int64_t monotonic_ns) {
-    const bool time = hurried_ || monotonic_ns - flushed_ns_ >= options_.flush.count();
-    if (has_work() && monotonic_ns >= retry_ns_ && (time || rows_.size() >= kWriteBytes)) {
-        flushed_ns_ = monotonic_ns;
-        write_out(monotonic_ns);
-    }
-    due_ = rows_.empty() && monotonic_ns - flushed_ns_ >= options_.flush.count();
+    for (auto* const file : files()) file->step(monotonic_ns, draining_);
+    due_ = quotes_.is_due(monotonic_ns);
 }
 
 void CsvSink::finish() {
-    if (has_work()) write_out(core::monotonic_nanos());
+    for (auto* const file : files()) file->finish();
 }
 
 }  // namespace millpond::gateway::csv

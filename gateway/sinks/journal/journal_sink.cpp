@@ -7,51 +7,54 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/thread_name.hpp>
+#include <millpond/market/ring_reader.hpp>
 
 namespace millpond::gateway::journal {
 namespace {
 
 using millpond::journal::Sync;
 
-/// How soon the next segment is allocated after one was started; a segment lasts much longer.
+/// Interval at which the service thread allocates the next segment; a segment lasts much longer.
 constexpr std::chrono::milliseconds kServiceEvery{5};
-constexpr std::chrono::milliseconds kTryAgain{100};  ///< After a failure.
-/// How long a session's first event waits, in the ring's time, for a segment that is being allocated.
+constexpr std::chrono::milliseconds kTryAgain{100};  ///< Pause after a failure.
+/// Maximum time that a session's first event waits for a segment that is being allocated.
 constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
 
 }  // namespace
 
-JournalSink::JournalSink(const Options& options, service::Say say)
-    : options_(options),
-      say_(std::move(say)),
-      writer_(options.writer, core::utc_nanos()),
-      servant_([this](const std::stop_token& stop) { service(stop); }) {
+JournalSink::JournalSink(std::string name, const millpond::journal::WriterOptions& writer, service::LogFunction log)
+    : name_(std::move(name)),
+      options_(writer),
+      log_(std::move(log)),
+      writer_(writer, core::utc_nanos()),
+      service_thread_([this](const std::stop_token& stop) { service(stop); }) {
+    log_open_error();
     for (const auto& segment : writer_.set_aside_segments()) {
-        say_(service::Severity::error, fmt::format("{}.set aside {}", options_.name, segment),
-             fmt::format("journal sink '{}': {}", options_.name, segment));
+        log_(service::Severity::error, fmt::format("{}.set aside {}", name_, segment),
+             fmt::format("journal sink '{}': {}", name_, segment));
     }
     for (const auto& segment : writer_.repaired_segments()) {
-        say_(service::Severity::warning, fmt::format("{}.repaired {}", options_.name, segment),
-             fmt::format("journal sink '{}': {}", options_.name, segment));
+        log_(service::Severity::warning, fmt::format("{}.repaired {}", name_, segment),
+             fmt::format("journal sink '{}': {}", name_, segment));
     }
 }
 
 JournalSink::~JournalSink() = default;
 
 void JournalSink::service(const std::stop_token& stop) {
-    core::name_this_thread(options_.name + " files");
+    core::name_this_thread(name_ + " files");
     while (!stop.stop_requested()) {
         const bool did = writer_.service(core::utc_nanos());
-        const auto error = writer_.take_error();
+        const auto error = writer_.pop_error();
         if (error) {
-            say_(service::Severity::error, options_.name + ".service",
-                 fmt::format("journal sink '{}': {}; retrying", options_.name, *error));
+            log_(service::Severity::error, name_ + ".service",
+                 fmt::format("journal sink '{}': {}; retrying", name_, *error));
         }
         if (!did) std::this_thread::sleep_for(error ? kTryAgain : kServiceEvery);
     }
 }
 
-std::size_t JournalSink::room() const noexcept { return writer_.room(); }
+std::size_t JournalSink::available() const noexcept { return writer_.available(); }
 
 std::optional<std::uint64_t> JournalSink::resume_at(std::uint64_t epoch, std::optional<std::uint64_t>) {
     const auto number = writer_.resume_at(epoch);
@@ -59,46 +62,64 @@ std::optional<std::uint64_t> JournalSink::resume_at(std::uint64_t epoch, std::op
     return number;
 }
 
-void JournalSink::name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) {
-    writer_.name(id, {venue, symbol});
+void JournalSink::name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) {
+    writer_.name(id, {venue, symbol, decimals});
+}
+
+/// Records what the event's channel sends, before its first event and after each change.
+template <class Event>
+void JournalSink::note_depth(const Event& event, std::uint64_t number) {
+    const auto& board = ring_->board();
+    if (event.channel >= board.max_channels()) return;
+    const auto depth = board.channel_depth(event.channel);
+    if (number < board.depth_since(event.channel) || depth == writer_.depth(event.channel)) return;
+    writer_.set_depth(event.channel, depth);
+    // Without a segment the event becomes a part of a lost record.
+    static_cast<void>(wait_for_segment([this] { return writer_.available() != 0; }));
 }
 
 template <class Event>
-Taken JournalSink::keep(const Event& event, std::uint64_t number) {
-    tell_loss();
+Admission JournalSink::keep(const Event& event, std::uint64_t number) {
+    note_depth(event, number);
+    record_loss();
     if (lost_.first != 0 || !writer_.append(event, number)) missed(number, number);
-    return Taken::kept;
+    return Admission::kept;
 }
 
 void JournalSink::missed(std::uint64_t first, std::uint64_t last) {
-    tell_loss();
+    record_loss();
     if (lost_.first == 0) lost_.first = first;
     lost_.last = last;
     lost_.utc_ns = core::utc_nanos();
-    tell_loss();
+    record_loss();
 }
 
-void JournalSink::tell_loss() {
+void JournalSink::record_loss() {
     if (lost_.first == 0 || !writer_.append_lost(lost_)) return;
-    say_(service::Severity::warning, options_.name + ".lost",
-         fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were recorded",
-                     options_.name, lost_.first, lost_.last));
+    log_(service::Severity::warning, name_ + ".lost",
+         fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were recorded", name_,
+                     lost_.first, lost_.last));
     lost_ = {};
 }
 
-void JournalSink::begin_session() {
-    tell_loss();
+/// Waits for the servicing thread, but not for ever. Returns what `ready` does.
+template <class Ready>
+bool JournalSink::wait_for_segment(const Ready& ready) {
     const auto until = core::monotonic_nanos() + kSegmentPatienceNs;
-    while (!writer_.begin_session()) {
-        if (core::monotonic_nanos() < until) {
-            std::this_thread::sleep_for(kServiceEvery);
-            continue;
-        }
-        say_(service::Severity::warning, options_.name + ".session",
+    while (!ready()) {
+        if (core::monotonic_nanos() >= until) return false;
+        std::this_thread::sleep_for(kServiceEvery);
+    }
+    return true;
+}
+
+void JournalSink::begin_session() {
+    record_loss();
+    if (!wait_for_segment([this] { return writer_.begin_session(); })) {
+        log_(service::Severity::warning, name_ + ".session",
              fmt::format("journal sink '{}': no segment is ready for the new session; it continues in the segment of "
                          "the old one",
-                         options_.name));
-        return;
+                         name_));
     }
 }
 
@@ -108,15 +129,23 @@ void JournalSink::sync() {
         writer_.sync();
         synced_before_ = writer_.next_record();
     } catch (const std::exception& error) {
-        say_(service::Severity::error, options_.name + ".sync",
-             fmt::format("journal sink '{}': {}; retrying", options_.name, error.what()));
+        log_(service::Severity::error, name_ + ".sync",
+             fmt::format("journal sink '{}': {}; retrying", name_, error.what()));
+    }
+}
+
+void JournalSink::log_open_error() {
+    if (const auto error = writer_.pop_open_error()) {
+        log_(service::Severity::error, name_ + ".open",
+             fmt::format("journal sink '{}': {}; it records nothing; retrying", name_, *error));
     }
 }
 
 void JournalSink::step(std::int64_t) {
-    tell_loss();
+    record_loss();
     writer_.step(core::utc_nanos());
-    if (options_.writer.sync == Sync::each) sync();
+    log_open_error();
+    if (options_.sync == Sync::each) sync();
 }
 
 void JournalSink::finish() { step(0); }
@@ -129,7 +158,8 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
     visit("set_aside_segments", "Unreadable segment files that were renamed at startup.", counters.set_aside_segments);
     visit("lost_total", "Ring entries that were overwritten before they were recorded.", counters.lost);
-    visit("unnamed_total", "Instruments whose names did not fit into a segment.", counters.unnamed);
+    visit("unnamed_total", "Names of instruments and depths of channels that did not fit into a segment.",
+          counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);
     visit("write_errors_total",
           "Segments that could not be allocated or removed, or that another process removed while they were in use.",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -15,68 +16,82 @@
 
 namespace millpond::gateway::journal {
 
-struct Options {
-    std::string name{"journal"};
-    millpond::journal::WriterOptions writer{};
-};
-
-/// Every event of the ring in the segment files of a journal (docs/internals/journal.md). It continues in the ring
-/// where the journal stops, also in the ring of a dead gateway. A new session of a channel begins a new segment. While
-/// the disk takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
+/// Writes every event of the ring to the segment files of a journal (docs/internals/journal.md). Continues in the ring
+/// where the journal ends, also in the ring of a dead gateway. A new session of a channel starts a new segment. While
+/// the disk cannot be written, events wait in the ring; a lost record stands for events that the ring overwrites.
 ///
 /// Threads: like a sink; a separate thread allocates, syncs and removes segments.
 class JournalSink final : public Sink {
 public:
-    /// Opens the journal at once. Throws what JournalWriter throws.
-    JournalSink(const Options& options, service::Say say);
-    /// Syncs, unless the journal's `sync` is none, and ends the segment.
+    /// Opens the journal. Throws what JournalWriter throws.
+    JournalSink(std::string name, const millpond::journal::WriterOptions& writer, service::LogFunction log);
+    /// Ends the segment after a sync, unless the journal's `sync` is none.
     ~JournalSink() override;
 
     [[nodiscard]] const millpond::journal::WriterCounters& counters() const noexcept { return writer_.counters(); }
+    [[nodiscard]] const std::atomic<bool>& is_open() const noexcept { return writer_.is_open(); }
 
-    [[nodiscard]] std::size_t room() const noexcept override;
+    [[nodiscard]] std::size_t available() const noexcept override;
+    void open(const market::RingReader& ring) override { ring_ = &ring; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
     [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
                                                          std::optional<std::uint64_t> stopped) override;
-    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) override;
     void board(const feed::Quote&, std::uint64_t) override {}
     void board(const feed::Status&, std::uint64_t) override {}
-    Taken on(const feed::Quote& quote, std::uint64_t number) override { return keep(quote, number); }
-    Taken on(const feed::Trade& trade, std::uint64_t number) override { return keep(trade, number); }
-    Taken on(const feed::TradeBreak& broken, std::uint64_t number) override { return keep(broken, number); }
-    Taken on(const feed::Status& status, std::uint64_t number) override { return keep(status, number); }
-    Taken on(const feed::Gap& gap, std::uint64_t number) override { return keep(gap, number); }
-    Taken on(const feed::Clear& clear, std::uint64_t number) override {
+    Admission on(const feed::Quote& quote, std::uint64_t number) override { return keep(quote, number); }
+    Admission on(const feed::Trade& trade, std::uint64_t number) override { return keep(trade, number); }
+    Admission on(const feed::TradeBreak& broken, std::uint64_t number) override { return keep(broken, number); }
+    Admission on(const feed::Order& order, std::uint64_t number) override { return keep(order, number); }
+    Admission on(const feed::Level& level, std::uint64_t number) override { return keep(level, number); }
+    Admission on(const feed::Imbalance& imbalance, std::uint64_t number) override { return keep(imbalance, number); }
+    Admission on(const feed::Band& band, std::uint64_t number) override { return keep(band, number); }
+    Admission on(const feed::Definition& definition, std::uint64_t number) override { return keep(definition, number); }
+    Admission on(const feed::Status& status, std::uint64_t number) override { return keep(status, number); }
+    Admission on(const feed::Gap& gap, std::uint64_t number) override { return keep(gap, number); }
+    Admission on(const feed::Clear& clear, std::uint64_t number) override {
         if (begins_session(clear)) begin_session();
         return keep(clear, number);
     }
     void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override;
-    /// Kept events are in the file: nothing is held.
+    /// Returns 0: events are in the file when on() returns.
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
     [[nodiscard]] std::string_view type() const noexcept override { return "journal"; }
     void visit_metrics(const MetricVisitor& visit) const override;
+    [[nodiscard]] SinkHealth health() const noexcept override {
+        const auto& counters = writer_.counters();
+        return {.failures = counters.allocation_errors.read() + counters.sync_errors.read() + counters.unnamed.read()};
+    }
     [[nodiscard]] std::optional<JournalSource> journal() const override {
-        return JournalSource{.ring = options_.writer.ring,
-                             .folder = options_.writer.folder,
-                             .newest_record = &writer_.counters().newest_record};
+        return JournalSource{.ring = options_.ring,
+                             .folder = options_.folder,
+                             .newest_record = &writer_.counters().newest_record,
+                             .is_open = &writer_.is_open()};
     }
 
 private:
     template <class Event>
-    Taken keep(const Event& event, std::uint64_t number);
-    void tell_loss();
+    Admission keep(const Event& event, std::uint64_t number);
+    template <class Event>
+    void note_depth(const Event& event, std::uint64_t number);
+    void record_loss();
+    void log_open_error();
     void begin_session();
+    template <class Ready>
+    bool wait_for_segment(const Ready& ready);
     void sync();
     void service(const std::stop_token& stop);
 
-    Options options_;
-    service::Say say_;
+    std::string name_;
+    const market::RingReader* ring_{nullptr};
+    millpond::journal::WriterOptions options_;
+    service::LogFunction log_;
     millpond::journal::JournalWriter writer_;
-    millpond::journal::LostRecord lost_{};  // not in the journal yet; first 0: nothing is
-    std::uint64_t synced_before_{1};        // next record at the last sync of each round
-    std::jthread servant_;
+    millpond::journal::LostRecord lost_{};  // loss that is not recorded yet; first 0: none
+    std::uint64_t synced_before_{1};        // next record at the last sync
+    std::jthread service_thread_;
 };
 
 }  // namespace millpond::gateway::journal

@@ -1,8 +1,10 @@
-// Messages of a KafkaSink for each record.
+// Functions of KafkaSink that make the message of each record.
 #include <fmt/format.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,103 +21,120 @@ const KafkaSink::Instrument& KafkaSink::instrument_of(feed::InstrumentId id) {
     auto& instrument = instruments_[id];
     if (!instrument || !instrument->is_named) {
         const auto* known = reader_.instrument(id);
-        // A damaged name is the only one that is missing, and whole in the next segment.
+        // A name is missing only if its record is damaged; the next segment repeats it.
         const auto venue = known != nullptr ? known->venue : feed::Venue{};
+        const auto decimals = known != nullptr ? known->decimals : feed::kDefaultDecimals;
         const auto symbol = known != nullptr ? known->symbol : feed::Symbol{fmt::format("#{}", id)};
+        const auto topic_of = [&](const std::optional<TopicTemplate>& topic) {
+            return topic ? producer_->topic(topic->name(venue, symbol)) : nullptr;
+        };
         instrument = Instrument{.is_named = known != nullptr,
                                 .key = std::string{symbol.view()},
-                                .symbol = feed::JsonSymbol{symbol},
-                                .topic = producer_->topic(topic_.name(venue, symbol))};
+                                .symbol = feed::JsonSymbol{symbol, decimals},
+                                .topic = producer_->topic(topic_.name(venue, symbol)),
+                                .levels = topic_of(levels_topic_),
+                                .orders = topic_of(orders_topic_)};
     }
     return *instrument;
 }
 
-void KafkaSink::send(const Pending& message, Producer::Topic topic, std::string_view key, std::string_view value,
-                     std::int64_t received) {
-    const auto& at = reader_.current();
+void KafkaSink::send(const Pending& message, const millpond::journal::Position& at, std::string_view key,
+                     std::string_view value, std::int64_t received) {
     const auto number = first_pending_ + pending_.size();
-    pending_.push_back(message);
+    auto& pending = pending_.emplace_back(message);
     if (!message.counts) ++pending_losses_;
     const Record record{
         .key = key, .value = value, .epoch = at.epoch, .sequence = at.ring, .received_utc_ns = received};
-    if (const auto refusal = producer_->send(topic, record, number)) {
-        failure_ = "the producer accepts no message: " + *refusal;
-    }
+    if (const auto refusal = producer_->send(pending.topic, record, number)) refuse(pending, *refusal);
 }
 
-template <class Event, class Json>
-void KafkaSink::pass_on(const Event& event, std::int64_t received, Json&& json) {
+template <class Event>
+void KafkaSink::pass_on(const Event& event) {
+    mark(event);
+    if (!failure_.empty()) return;  // the record is read again
     const Instrument* instrument = nullptr;
     if constexpr (requires { event.instrument; }) {
         if (event.instrument != feed::kNoInstrument) instrument = &instrument_of(event.instrument);
     }
     static const feed::JsonSymbol none;
-    const auto sequence = reader_.current().ring;
-    const auto value = options_.format == Format::binary
-                           ? binary_value(value_, event, sequence)
-                           : json(instrument != nullptr ? instrument->symbol : none, sequence);
     const bool single = instrument != nullptr;
-    send({.record = reader_.current().record, .missed = missed_, .counts = true}, single ? instrument->topic : events_,
-         single ? instrument->key : options_.ring, value, received);
+    const auto& at = reader_.current();
+    auto* const topic = single ? instrument->topic : events_;
+    send({.record = at.record,
+          .missed = missed_,
+          .counts = true,
+          .topic = topic,
+          .may_go = !topic_.is_single() && topic != events_},
+         at, single ? instrument->key : journal_.ring, value_of(event, single ? instrument->symbol : none, at.ring),
+         event.receive_utc_ns);
 }
 
-void KafkaSink::on(const feed::Quote& quote) {
-    pass_on(quote, quote.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
-        return feed::quote_json(value_, quote, symbol, sequence);
-    });
+template <class Event>
+void KafkaSink::mark(const Event& event) {
+    if (reader_.current().epoch != epoch_) cut_group();  // before the names of the instruments change
+    if constexpr (std::same_as<Event, feed::Order> || std::same_as<Event, feed::Level>) {
+        static_cast<void>(instrument_of(event.instrument));
+    }
+    last_.on(event, reader_.current().record,
+             [this](const auto& marked, std::uint64_t record) { send_marked(marked, record); });
+    if (last_.held() == reader_.current().record) last_at_ = reader_.current();
 }
 
-void KafkaSink::on(const feed::Trade& trade) {
-    pass_on(trade, trade.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
-        return feed::trade_json(value_, trade, symbol, sequence);
-    });
+void KafkaSink::end_of_kind(feed::InstrumentId instrument) {
+    if (reader_.current().epoch != epoch_) cut_group();
+    last_.end_of_kind(instrument, [this](const auto& event, std::uint64_t record) { send_marked(event, record); });
 }
 
-void KafkaSink::on(const feed::TradeBreak& broken) {
-    pass_on(broken, broken.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
-        return feed::trade_break_json(value_, broken, symbol, sequence);
-    });
+void KafkaSink::cut_group() {
+    last_.cut([this](const auto& event, std::uint64_t record) { send_marked(event, record); });
 }
 
-void KafkaSink::on(const feed::Status& status) {
-    pass_on(status, status.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
-        return feed::status_json(value_, status, symbol, sequence);
-    });
+template <class Event>
+void KafkaSink::send_marked(const Event& event, std::uint64_t record) {
+    if (!failure_.empty()) return;
+    constexpr bool kIsOrder = std::same_as<Event, feed::Order>;
+    const auto& instrument = *instruments_[event.instrument];
+    const auto& at = record == reader_.current().record ? reader_.current() : last_at_;
+    send({.record = record,
+          .missed = missed_,
+          .counts = true,
+          .topic = kIsOrder ? instrument.orders : instrument.levels,
+          .may_go = !(kIsOrder ? orders_topic_ : levels_topic_)->is_single(),
+          .is_change = true},
+         at, instrument.key, value_of(event, instrument.symbol, at.ring), event.receive_utc_ns);
 }
 
-void KafkaSink::on(const feed::Gap& gap) {
-    pass_on(gap, gap.receive_utc_ns,
-            [&](const feed::JsonSymbol&, std::uint64_t sequence) { return feed::gap_json(value_, gap, sequence); });
+template <class Event>
+std::string_view KafkaSink::value_of(const Event& event, const feed::JsonSymbol& symbol, std::uint64_t sequence) {
+    return settings_.format == Format::binary ? binary_value(value_, event, sequence)
+                                              : feed::event_json(value_, event, symbol, sequence);
 }
 
-void KafkaSink::on(const feed::Clear& clear) {
-    pass_on(clear, clear.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
-        return feed::clear_json(value_, clear, symbol, sequence);
-    });
-}
+void KafkaSink::on(const feed::Quote& quote) { pass_on(quote); }
+void KafkaSink::on(const feed::Trade& trade) { pass_on(trade); }
+void KafkaSink::on(const feed::TradeBreak& broken) { pass_on(broken); }
+void KafkaSink::on(const feed::Order& order) { orders_topic_ ? mark(order) : end_of_kind(order.instrument); }
+void KafkaSink::on(const feed::Level& level) { levels_topic_ ? mark(level) : end_of_kind(level.instrument); }
+void KafkaSink::on(const feed::Imbalance& imbalance) { pass_on(imbalance); }
+void KafkaSink::on(const feed::Band& band) { pass_on(band); }
+void KafkaSink::on(const feed::Definition& definition) { pass_on(definition); }
+void KafkaSink::on(const feed::Status& status) { pass_on(status); }
+void KafkaSink::on(const feed::Gap& gap) { pass_on(gap); }
+void KafkaSink::on(const feed::Clear& clear) { pass_on(clear); }
 
 void KafkaSink::on(const millpond::journal::LostRecord& lost) {
-    const bool ours = lost.reason != millpond::journal::LostReason::lapped;  // found by the reader
+    cut_group();
+    const bool ours = lost.reason != millpond::journal::LostReason::lapped;  // reported by the reader, not a record
     if (ours) {
         missed_ += lost.count();
         counters_.lost.add(lost.count());
-        say_(service::Severity::error, options_.name + ".lost",
-             fmt::format("kafka sink '{}': records {} to {} of the journal are {}", options_.name, lost.first,
+        log_(service::Severity::error, settings_.name + ".lost",
+             fmt::format("kafka sink '{}': records {} to {} of the journal are {}", settings_.name, lost.first,
                          lost.last, to_string(lost.reason)));
     }
-    const auto sequence = reader_.current().ring;
-    std::string_view value;
-    if (options_.format == Format::binary) {
-        value = binary_value(value_, lost, sequence);
-    } else {
-        const auto end =
-            fmt::format_to_n(value_.data(), value_.size(),
-                             R"({{"type":"lost","reason":"{}","timestamp":{},"sequence":{},"first":{},"last":{}}})",
-                             to_string(lost.reason), lost.utc_ns, sequence, lost.first, lost.last);
-        value = {value_.data(), end.size};
-    }
-    send({.record = ours ? lost.last : reader_.current().record, .missed = missed_, .counts = !ours}, events_,
-         options_.ring, value, lost.utc_ns);
+    const auto& at = reader_.current();
+    send({.record = ours ? lost.last : at.record, .missed = missed_, .counts = !ours, .topic = events_}, at,
+         journal_.ring, value_of(lost, {}, at.ring), lost.utc_ns);
 }
 
 }  // namespace millpond::gateway::kafka

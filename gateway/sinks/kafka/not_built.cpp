@@ -7,14 +7,13 @@ namespace millpond::gateway::kafka {
 
 bool is_built() noexcept { return false; }
 
-void check(const Options&) {}
+void check(const Settings&, const std::string&) {}
 
-void check_files(const Options&) {}
+void check_files(const Settings&, const std::string&) {}
 
-void check_position_file(const std::filesystem::path&, mode_t) {}
-
-std::unique_ptr<Consumer> open(const Options& options, service::Say) {
-    throw std::runtime_error("kafka sink '" + options.name + "': this build has no librdkafka");
+std::unique_ptr<Consumer> open(const Settings& settings, const JournalSource&, const std::string&, mode_t,
+                               service::LogFunction) {
+    throw std::runtime_error("kafka sink '" + settings.name + "': this build has no librdkafka");
 }
 
 }  // namespace millpond::gateway::kafka

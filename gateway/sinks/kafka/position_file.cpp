@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/crc32c.hpp>
 #include <millpond/core/created_file.hpp>
-#include <millpond/journal/crc32c.hpp>
 
 namespace millpond::gateway::kafka {
 namespace {
@@ -27,13 +27,13 @@ constexpr std::size_t kSlots = 2;
 static_assert(std::endian::native == std::endian::little);
 using Slot = std::array<std::uint64_t, 4>;
 
-std::uint64_t checksum(const Slot& slot) { return millpond::journal::crc32c(std::span{slot}.first<3>()); }
+std::uint64_t checksum(const Slot& slot) { return millpond::core::crc32c(std::span{slot}.first<3>()); }
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
     throw std::system_error(errno, std::generic_category(), "position file '" + path.string() + "': cannot " + what);
 }
 
-/// Why the file is not used: another user could write it.
+/// Reason to refuse the file: another user could write it.
 std::optional<std::string> refusal_of(int file) {
     struct stat facts{};
     if (fstat(file, &facts) != 0) return "cannot be examined";

@@ -11,8 +11,8 @@
 
 namespace millpond::gateway::kafka {
 
-/// The number of a journal's record, in a file of 64 bytes that is consistent whenever the process or the machine dies:
-/// two slots are written in turn, and the newest one with a valid checksum counts.
+/// Stores the number of a journal record in a file of 64 bytes that is consistent whenever the process or the machine
+/// dies: two slots are written in turn, and the newest one with a valid checksum counts.
 ///
 ///     slot at 0 and at 32, little-endian:
 ///       0   8   magic "MPPOSN1\0"
@@ -24,14 +24,14 @@ namespace millpond::gateway::kafka {
 /// Threads: one.
 class PositionFile {
 public:
-    /// Makes the file, with the permissions `mode`, where it is missing. Throws std::system_error that names it; also
-    /// when another process has it.
+    /// Creates the file, with the permissions `mode`, if it is missing. Throws std::system_error that names it; also if
+    /// another process has it open.
     explicit PositionFile(const std::filesystem::path& path, mode_t mode = core::kFileMode);
 
-    /// 0 when none was ever saved.
+    /// The saved number; 0 if there is none.
     [[nodiscard]] std::uint64_t record() const noexcept { return record_; }
-    /// Survives the process as soon as it returns, the machine when the kernel has written it. Throws
-    /// std::system_error.
+    /// Saves the number, which survives a crash of the process when this returns, and one of the machine when the
+    /// kernel has written it. Throws std::system_error.
     void save(std::uint64_t record);
 
 private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,28 +11,33 @@
 
 #include <millpond/core/tally.hpp>
 
-#include "gateway/sinks/kafka/kafka.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "gateway/sinks/sink.hpp"
 
+struct rd_kafka_queue_s;
 struct rd_kafka_s;
 struct rd_kafka_topic_s;
 struct rd_kafka_conf_s;
 
 namespace millpond::gateway::kafka {
 
-/// Written by the sink's thread, read on any.
+/// Counters of a producer, written by the sink's thread and read on any.
 struct Counters {
-    core::Tally messages;  ///< Acknowledged by all in-sync replicas.
-    core::Tally bytes;     ///< Of their values.
+    core::Tally messages;  ///< Messages acknowledged by all in-sync replicas.
+    core::Tally bytes;     ///< Bytes of their values.
     core::Tally failures;
     core::Tally restarts;
     core::Tally errors;
     core::Tally lost;
+    core::Tally unknown_topic;
+    core::Tally invalid_topic;
+    core::Tally not_authorized;
+    core::Tally too_large;
     core::Tally position;
     core::Tally in_flight;
     core::Tally connected;
 
-    /// Calls visit(name, help, tally) for each.
+    /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
         visitor("messages_total", "Messages that all in-sync replicas have acknowledged.", messages);
@@ -41,6 +47,15 @@ struct Counters {
         visitor("restarts_total", "Restarts of the producer from the last delivered position.", restarts);
         visitor("errors_total", "Errors reported by the producer, including unreachable brokers.", errors);
         visitor("lost_total", "Journal records that were removed or damaged before they were sent.", lost);
+        visitor("messages_refused_unknown_topic_total", "Messages refused because their topic does not exist.",
+                unknown_topic);
+        visitor("messages_refused_invalid_topic_total",
+                "Messages refused because the cluster cannot have their topic, whose name may collide with another.",
+                invalid_topic);
+        visitor("messages_refused_not_authorized_total", "Messages refused because the topic is not open to us.",
+                not_authorized);
+        visitor("messages_refused_too_large_total", "Messages refused because they are longer than message.max.bytes.",
+                too_large);
         visitor("position", "All records of the journal up to this number are delivered.", position);
         visitor("in_flight", "Messages not acknowledged yet.", in_flight);
         visitor("connected", "1 while a broker is connected.", connected);
@@ -56,20 +71,35 @@ struct Record {
     std::int64_t received_utc_ns{0};
 };
 
-/// An idempotent producer (acks=all, no time limit) whose every message is reported on: in order of the sends on each
-/// partition, and each once.
+/// Reason why a message is not delivered.
+struct Refusal {
+    enum class Kind : std::uint8_t {
+        producer,        ///< The producer accepts no more messages.
+        unknown_topic,   ///< The topic does not exist; other topics are not affected by this and the next two.
+        invalid_topic,   ///< The cluster cannot have a topic of this name.
+        not_authorized,  ///< The client may not write to the topic.
+        too_large,       ///< The message is longer than the limit.
+    };
+    Kind kind{Kind::producer};
+    std::string text;  ///< Reason, with the topic's name.
+};
+
+/// An idempotent producer (acks=all, no time limit) with one report for each message, in the order of the sends on each
+/// partition.
 ///
 /// Threads: one; librdkafka has its own threads, whose reports are returned by poll().
 /// Source:  librdkafka's INTRODUCTION.md, "Idempotent Producer" and "Message reliability"; rdkafka.h.
 class Producer {
 public:
-    /// A message sent with this number was delivered, or, with a reason, was not and will not be.
+    /// Receives the reports: the message with this number was delivered, or has failed permanently.
     class Reports {
     public:
         virtual void delivered(std::uint64_t number, std::size_t bytes) = 0;
-        virtual void failed(std::uint64_t number, const std::string& reason) = 0;
+        virtual void failed(std::uint64_t number, const Refusal& refusal) = 0;
         virtual void error(const std::string& text) = 0;
-        /// Whether a broker is connected; several times a second.
+        /// Called with the name of a topic whose policy was queried, if it is compacted.
+        virtual void compacted(const std::string& topic) { static_cast<void>(topic); }
+        /// Called several times a second with whether a broker is connected.
         virtual void connected(bool up) = 0;
 
     protected:
@@ -77,24 +107,35 @@ public:
     };
     using Topic = rd_kafka_topic_s*;
 
-    /// Throws std::invalid_argument that names a bad property.
-    Producer(const Options& options, Reports& reports);
-    /// What is not delivered yet is dropped.
+    /// password: for SASL. batch: maximum number of messages of a batch; librdkafka's if unset. Throws
+    /// std::invalid_argument that names a bad property.
+    Producer(const Settings& settings, const std::string& password, std::optional<std::size_t> batch, Reports& reports);
+    /// Drops messages that are not delivered yet.
     ~Producer();
     Producer(const Producer&) = delete;
     Producer& operator=(const Producer&) = delete;
 
-    /// Lives as long as the producer; one a name.
+    /// Returns the topic of this name, valid as long as the producer.
     [[nodiscard]] Topic topic(const std::string& name);
-    /// The reason when it is not taken.
-    [[nodiscard]] std::optional<std::string> send(Topic topic, const Record& record, std::uint64_t number);
-    /// Whether a broker has refused a batch for its size: no message is accepted any more.
+    /// Sends a message. Returns the reason if it is not accepted.
+    [[nodiscard]] std::optional<Refusal> send(Topic topic, const Record& record, std::uint64_t number);
+    /// Queries the cluster for the error of a topic; nullopt after half a second. librdkafka keeps messages for a topic
+    /// without permission and does not report them.
+    [[nodiscard]] std::optional<Refusal> topic_error(Topic topic) const;
+    /// Queries the topic's cleanup.policy. Calls Reports::compacted if it is compacted; nothing if the cluster does not
+    /// answer or denies it.
+    void query_policy(Topic topic);
+    /// Whether a broker has refused a batch for its size; the producer accepts no more messages then.
     [[nodiscard]] bool batch_was_too_large() const;
-    /// Delivers reports; waits for one for at most this long.
-    void poll(std::chrono::milliseconds longest);
+    /// Delivers reports; waits for the first one for at most `timeout`.
+    void poll(std::chrono::milliseconds timeout);
 
 private:
+    void read_policies();
+
+    Reports& reports_;
     rd_kafka_s* handle_;
+    rd_kafka_queue_s* policies_;  // answers to query_policy
     std::map<std::string, Topic> topics_;
 };
 

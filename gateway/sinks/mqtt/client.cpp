@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <system_error>
 
@@ -14,10 +14,10 @@ namespace millpond::gateway::mqtt {
 namespace {
 
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
-/// MQTT's packet identifiers, and so the most messages that can be on their way.
-constexpr std::size_t kMostOnTheWay = 65'535;
+/// Number of MQTT packet identifiers, and so of messages in flight.
+constexpr std::uint64_t kMaxInFlight = 65'535;
 
-/// libmosquitto's state of the process; its clean-up at the process's end is left to the system.
+/// Initializes libmosquitto once for the process.
 void need_library() {
     static const int started = mosquitto_lib_init();
     static_cast<void>(started);
@@ -45,25 +45,25 @@ std::string reason(int error) {
     return error == MOSQ_ERR_ERRNO ? std::generic_category().message(errno) : mosquitto_strerror(error);
 }
 
-Client make_client(const Options& options, std::string_view will, void* self) {
+Client make_client(const Settings& settings, const std::string& password, std::string_view will, void* self) {
     need_library();
-    Client client{mosquitto_new(text_or_null(options.client_id), true, self)};
-    const auto what = fmt::format("mqtt sink '{}'", options.name);
+    Client client{mosquitto_new(text_or_null(settings.client_id), true, self)};
+    const auto what = fmt::format("mqtt sink '{}'", settings.name);
     if (!client) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
     auto* raw = client.get();
     check(mosquitto_int_option(raw, MOSQ_OPT_PROTOCOL_VERSION,
-                               options.protocol == Protocol::v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311),
+                               settings.protocol == Protocol::v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311),
           what);
     check(mosquitto_int_option(raw, MOSQ_OPT_TCP_NODELAY, 1), what);
-    check(mosquitto_int_option(raw, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(std::min(options.window, kMostOnTheWay))),
+    check(mosquitto_int_option(raw, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(std::min(settings.window, kMaxInFlight))),
           what);
-    if (!options.user.empty()) {
-        check(mosquitto_username_pw_set(raw, options.user.c_str(), text_or_null(options.password)), what);
+    if (!settings.user.empty()) {
+        check(mosquitto_username_pw_set(raw, settings.user.c_str(), text_or_null(password)), what);
     }
-    check(mosquitto_will_set(raw, options.state_topic.c_str(), static_cast<int>(will.size()), will.data(), options.qos,
-                             true),
+    check(mosquitto_will_set(raw, settings.state_topic.c_str(), static_cast<int>(will.size()), will.data(),
+                             settings.qos, true),
           what);
-    if (options.tls.on) configure_tls(raw, options.tls, what);
+    if (settings.tls.on) configure_tls(raw, settings.tls, what);
     return client;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "gateway/sinks/mqtt/mqtt.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
 
 struct mosquitto;
 
@@ -15,11 +15,12 @@ struct DestroyClient {
 };
 using Client = std::unique_ptr<mosquitto, DestroyClient>;
 
-/// A client of libmosquitto with these settings and this last will, not connected; its callbacks are given `self`.
-/// Throws std::runtime_error with libmosquitto's words for settings that it refuses.
-[[nodiscard]] Client make_client(const Options& options, std::string_view will, void* self);
+/// Creates an unconnected libmosquitto client with these settings and this will. self: passed to its callbacks. Throws
+/// std::runtime_error with libmosquitto's message for settings that it refuses.
+[[nodiscard]] Client make_client(const Settings& settings, const std::string& password, std::string_view will,
+                                 void* self);
 
-/// The text for a code of libmosquitto's functions.
+/// Text for an error code of libmosquitto.
 [[nodiscard]] std::string reason(int error);
 
 }  // namespace millpond::gateway::mqtt

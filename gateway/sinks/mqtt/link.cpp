@@ -1,6 +1,7 @@
 #include "gateway/sinks/mqtt/link.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mosquitto.h>
 
 #include <algorithm>
@@ -33,20 +34,32 @@ constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
 
 constexpr int kTickMs = 100;
 constexpr int kPacketsAtOnce = 256;
-constexpr std::int64_t kGoodbyeNs = 1'000'000'000;
+constexpr std::int64_t kDisconnectTimeoutNs = 1'000'000'000;
 /// Timeout for the broker's retained messages.
-constexpr std::int64_t kLookNs = 10'000'000'000;
-/// A broker may drop what a slow connection does not take at once, so it is asked until nothing new comes.
-constexpr int kMostLooks = 16;
-constexpr std::size_t kMostOfALook = 65'536;
-constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 is a refusal.
+constexpr std::int64_t kScanTimeoutNs = 10'000'000'000;
+/// A broker may drop retained messages on a slow connection, so the scan repeats until it finds none.
+constexpr int kMaxScans = 16;
+constexpr std::size_t kMaxRetained = 65'536;
+constexpr std::size_t kMaxRetainedBytes = std::size_t{64} * 1024 * 1024;
+constexpr int kFirstErrorCode = 128;  ///< Lowest reason code of MQTT 5 that is an error.
+
+/// Whether libmosquitto refuses only this message, and not others.
+bool is_of_the_message(int error) {
+    return error == MOSQ_ERR_OVERSIZE_PACKET || error == MOSQ_ERR_PAYLOAD_SIZE || error == MOSQ_ERR_INVAL ||
+           error == MOSQ_ERR_MALFORMED_UTF8 || error == MOSQ_ERR_QOS_NOT_SUPPORTED ||
+           error == MOSQ_ERR_RETAIN_NOT_SUPPORTED;
+}
 
 }  // namespace
 
-Link::Link(const Options& options, service::Say say)
-    : options_(options), say_(std::move(say)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), offered_(options.window) {
+Link::Link(const Settings& settings, std::string password, service::LogFunction log)
+    : settings_(settings),
+      password_(std::move(password)),
+      log_(std::move(log)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      queue_(settings.window) {
     if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
-    static_cast<void>(connectable());  // whether the settings are good
+    static_cast<void>(new_client());  // throws for invalid settings
     thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
 }
 
@@ -56,24 +69,25 @@ Link::~Link() {
     thread_.join();
 }
 
-std::size_t Link::room() const noexcept {
+std::size_t Link::available() const noexcept {
     if (counters_.connected.read() == 0) return 0;
-    return options_.window -
-           static_cast<std::size_t>(offered_messages_ - confirmed_messages_.load(std::memory_order_relaxed));
+    return settings_.window -
+           static_cast<std::size_t>(enqueued_messages_ - confirmed_messages_.load(std::memory_order_relaxed));
 }
 
-void Link::offer(const Message& message) noexcept {
-    const bool fits = offered_.try_push(message);
+void Link::enqueue(Message message) noexcept {
+    const bool is_event = message.event;
+    const bool fits = queue_.try_push(std::move(message));
     assert(fits);
     static_cast<void>(fits);
-    ++offered_messages_;
-    if (message.event) ++offered_events_;
+    ++enqueued_messages_;
+    if (is_event) ++enqueued_events_;
 }
 
 void Link::wake() const noexcept { static_cast<void>(eventfd_write(wake_.get(), 1)); }
 
-Client Link::connectable() {
-    auto client = make_client(options_, kLost, this);
+Client Link::new_client() {
+    auto client = make_client(settings_, password_, kLost, this);
     mosquitto_connect_v5_callback_set(client.get(),
                                       [](mosquitto*, void* self, int code, int, const mosquitto_property*) {
                                           static_cast<Link*>(self)->on_connect(code);
@@ -89,26 +103,26 @@ Client Link::connectable() {
     });
     mosquitto_subscribe_callback_set(client.get(), [](mosquitto*, void* self, int, int count, const int* granted) {
         auto& link = *static_cast<Link*>(self);
-        if (link.look_ == Look::asked && std::any_of(granted, granted + count, [](int code) { return code > 2; }))
-            link.look_ = Look::refused;
+        if (link.scan_ == Scan::asked && std::any_of(granted, granted + count, [](int code) { return code > 2; }))
+            link.scan_ = Scan::refused;
     });
     return client;
 }
 
 void Link::run(const std::stop_token& stop) {
-    core::name_this_thread(options_.name + " link");
-    auto pause = options_.reconnect;
+    core::name_this_thread(settings_.name + " link");
+    auto pause = settings_.reconnect;
     while (!stop.stop_requested()) {
         const auto before = connections();
         serve(stop);
         if (stop.stop_requested()) return;
-        if (connections() != before) pause = options_.reconnect;
-        rest(pause, stop);
-        pause = std::min(pause * 2, options_.reconnect_longest);
+        if (connections() != before) pause = settings_.reconnect;
+        sleep_for(pause, stop);
+        pause = std::min(pause * 2, settings_.max_reconnect);
     }
 }
 
-void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) const {
+void Link::sleep_for(std::chrono::milliseconds time, const std::stop_token& stop) const {
     const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{time}.count();
     while (!stop.stop_requested() && core::monotonic_nanos() < until) {
         pollfd woken{wake_.get(), POLLIN, 0};
@@ -118,29 +132,30 @@ void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) con
 }
 
 void Link::fail(const std::string& why) {
-    say_(service::Severity::warning, options_.name + ".link",
-         fmt::format("mqtt sink '{}': broker {}:{}: {}; retrying", options_.name, options_.host, options_.port, why));
+    log_(
+        service::Severity::warning, settings_.name + ".link",
+        fmt::format("mqtt sink '{}': broker {}:{}: {}; retrying", settings_.name, settings_.host, settings_.port, why));
 }
 
 void Link::serve(const std::stop_token& stop) {
-    if (const auto why = unreachable(options_.host, options_.port, stop)) {
+    if (const auto why = unreachable(settings_.host, settings_.port, stop)) {
         if (!stop.stop_requested()) fail(*why);
         return counters_.failed_connects.add();
     }
     const auto before = connections();
     refusal_.clear();
     try {
-        const auto client = connectable();
-        const int error = mosquitto_connect(client.get(), options_.host.c_str(), options_.port,
-                                            static_cast<int>(options_.keepalive.count()));
+        const auto client = new_client();
+        const int error = mosquitto_connect(client.get(), settings_.host.c_str(), settings_.port,
+                                            static_cast<int>(settings_.keepalive.count()));
         if (error != MOSQ_ERR_SUCCESS) {
             fail(reason(error));
         } else {
-            const auto bytes = static_cast<int>(options_.send_buffer);
+            const auto bytes = static_cast<int>(settings_.send_buffer);
             setsockopt(mosquitto_socket(client.get()), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-            talk(client.get(), stop);
+            run_connection(client.get(), stop);
         }
-    } catch (const std::exception& error) {  // a file of TLS that is gone since the start
+    } catch (const std::exception& error) {  // a TLS file that was removed after the start
         fail(error.what());
     }
     forget_connection();
@@ -148,10 +163,10 @@ void Link::serve(const std::stop_token& stop) {
     if (!stop.stop_requested()) counters_.losses.add();
 }
 
-void Link::talk(mosquitto* client, const std::stop_token& stop) {
+void Link::run_connection(mosquitto* client, const std::stop_token& stop) {
     while (exchange(client)) {
         if (!stop.stop_requested()) continue;
-        if (accepted_) say_goodbye(client);
+        if (accepted_) disconnect(client);
         return;
     }
 }
@@ -174,7 +189,7 @@ bool Link::exchange(mosquitto* client) {
     drop_confirmed();
     if (error == MOSQ_ERR_SUCCESS && refusal_.empty()) {
         if (accepted_ && !was_accepted) begin(client);
-        if (look_ != Look::none) end_look(client);
+        if (scan_ != Scan::none) end_scan(client);
         return true;
     }
     fail(refusal_.empty() ? reason(error) : refusal_);
@@ -186,67 +201,76 @@ void Link::on_connect(int code) {
         accepted_ = true;
         return;
     }
-    refusal_ = fmt::format("refuses us{}: {}", options_.user.empty() ? "" : fmt::format(" as user '{}'", options_.user),
-                           code < kFirstErrorCode ? mosquitto_connack_string(code) : mosquitto_reason_string(code));
+    refusal_ =
+        fmt::format("refuses us{}: {}", settings_.user.empty() ? "" : fmt::format(" as user '{}'", settings_.user),
+                    code < kFirstErrorCode ? mosquitto_connack_string(code) : mosquitto_reason_string(code));
 }
 
 void Link::begin(mosquitto* client) {
-    if (looked_ || !options_.retain) {
+    if (scanned_ || !settings_.retain) {
         outgoing_.push_front(state_message(kOnline));
         return announce(client);
     }
-    looks_ = 0;
-    look_until_ns_ = core::monotonic_nanos() + kLookNs;
-    filter_ = filter_of(options_.topic);
-    bool shows_state = false;
-    static_cast<void>(mosquitto_topic_matches_sub(filter_.c_str(), options_.state_topic.c_str(), &shows_state));
-    if (!shows_state) static_cast<void>(mosquitto_subscribe(client, nullptr, options_.state_topic.c_str(), 0));
+    scans_ = 0;
+    scan_until_ns_ = core::monotonic_nanos() + kScanTimeoutNs;
+    filters_ = {filter_of(settings_.topic)};
+    if (!settings_.book_topic.empty()) filters_.push_back(filter_of(settings_.book_topic));
+    const bool shows_state = std::ranges::any_of(filters_, [this](const std::string& filter) {
+        bool matches = false;
+        static_cast<void>(mosquitto_topic_matches_sub(filter.c_str(), settings_.state_topic.c_str(), &matches));
+        return matches;
+    });
+    if (!shows_state) static_cast<void>(mosquitto_subscribe(client, nullptr, settings_.state_topic.c_str(), 0));
     ask_for_retained(client);
 }
 
 void Link::ask_for_retained(mosquitto* client) {
-    ++looks_;
-    look_ = Look::asked;
-    if (mosquitto_subscribe(client, nullptr, filter_.c_str(), 0) != MOSQ_ERR_SUCCESS) look_ = Look::refused;
+    ++scans_;
+    scan_ = Scan::asked;
+    for (const auto& filter : filters_) {
+        if (mosquitto_subscribe(client, nullptr, filter.c_str(), 0) != MOSQ_ERR_SUCCESS) scan_ = Scan::refused;
+    }
     outgoing_.push_back(state_message(kStarting));
 }
 
 void Link::on_message(std::string_view topic, std::string_view payload, bool retained) {
-    if (look_ != Look::asked) return;
+    if (scan_ != Scan::asked) return;
     if (!retained) {
-        // Ours: the broker has sent all retained messages.
-        if (topic == options_.state_topic && payload == kStarting) look_ = Look::seen;
+        // The link's own message: the broker has sent all retained messages.
+        if (topic == settings_.state_topic && payload == kStarting) scan_ = Scan::seen;
         return;
     }
-    if (topic == options_.state_topic || !is_of_template(options_.topic, topic)) return;
-    const auto marked = marked_incomplete(payload);
-    Outgoing outgoing{.message = {}, .state = true};
-    if (!marked || marked->size() > outgoing.message.payload.size() || earlier_.size() == kMostOfALook) return;
-    outgoing.message.topic = &earlier_.emplace_back(topic);
-    outgoing.message.length = static_cast<std::uint16_t>(marked->size());
-    std::copy(marked->begin(), marked->end(), outgoing.message.payload.begin());
-    outgoing_.push_back(outgoing);
+    const bool is_ours = is_of_template(settings_.topic, topic) ||
+                         (!settings_.book_topic.empty() && is_of_template(settings_.book_topic, topic));
+    if (topic == settings_.state_topic || !is_ours) return;
+    if (earlier_.size() == kMaxRetained || earlier_bytes_ + payload.size() > kMaxRetainedBytes) return;  // a later scan
+    auto marked = marked_incomplete(payload);
+    if (!marked) return;
+    earlier_bytes_ += marked->size();
+    outgoing_.push_back(
+        {.message = {.topic = &earlier_.emplace_back(topic), .payload = std::move(*marked)}, .state = true});
 }
 
-void Link::end_look(mosquitto* client) {
-    const bool late = core::monotonic_nanos() >= look_until_ns_;
-    if (look_ == Look::asked && !late) return;
-    if (look_ == Look::seen && !late && looks_ < kMostLooks && !earlier_.empty()) {
-        if (!outgoing_.empty()) return;  // the marks first
+void Link::end_scan(mosquitto* client) {
+    const bool late = core::monotonic_nanos() >= scan_until_ns_;
+    if (scan_ == Scan::asked && !late) return;
+    if (scan_ == Scan::seen && !late && scans_ < kMaxScans && !earlier_.empty()) {
+        if (!outgoing_.empty()) return;  // marks are sent first
         earlier_.clear();
+        earlier_bytes_ = 0;
         return ask_for_retained(client);
     }
-    if (look_ != Look::seen) {
-        say_(service::Severity::warning, options_.name + ".retained",
+    if (scan_ != Scan::seen) {
+        log_(service::Severity::warning, settings_.name + ".retained",
              fmt::format(
-                 "mqtt sink '{}': broker {}:{} does not send its retained messages for '{}': quotes of an earlier run "
+                 "mqtt sink '{}': broker {}:{} does not send its retained messages for '{}': those of an earlier run "
                  "may look valid",
-                 options_.name, options_.host, options_.port, filter_));
+                 settings_.name, settings_.host, settings_.port, fmt::join(filters_, "', '")));
     }
-    look_ = Look::none;
-    looked_ = true;
-    static_cast<void>(mosquitto_unsubscribe(client, nullptr, filter_.c_str()));
-    static_cast<void>(mosquitto_unsubscribe(client, nullptr, options_.state_topic.c_str()));
+    scan_ = Scan::none;
+    scanned_ = true;
+    for (const auto& filter : filters_) static_cast<void>(mosquitto_unsubscribe(client, nullptr, filter.c_str()));
+    static_cast<void>(mosquitto_unsubscribe(client, nullptr, settings_.state_topic.c_str()));
     outgoing_.push_back(state_message(kOnline));
     announce(client);
 }
@@ -254,26 +278,25 @@ void Link::end_look(mosquitto* client) {
 void Link::announce(mosquitto* client) {
     counters_.connects.add();
     counters_.connected.set(1);
-    say_(service::Severity::info, options_.name + ".link",
-         fmt::format("mqtt sink '{}': broker {}:{} is connected", options_.name, options_.host, options_.port));
+    log_(service::Severity::info, settings_.name + ".link",
+         fmt::format("mqtt sink '{}': broker {}:{} is connected", settings_.name, settings_.host, settings_.port));
     send_waiting(client);
 }
 
 Link::Outgoing Link::state_message(std::string_view json) const {
-    Outgoing state{.message = {.topic = &options_.state_topic, .length = static_cast<std::uint16_t>(json.size())},
-                   .state = true};
-    std::copy(json.begin(), json.end(), state.message.payload.begin());
-    return state;
+    return {.message = {.topic = &settings_.state_topic, .payload = std::string{json}}, .state = true};
 }
 
 void Link::send_waiting(mosquitto* client) {
     while (!mosquitto_want_write(client)) {
         if (sent_ == outgoing_.size()) {
             auto& next = outgoing_.emplace_back();
-            if (!offered_.try_pop(next.message)) return outgoing_.pop_back();
+            if (!queue_.try_pop(next.message)) return outgoing_.pop_back();
         }
         auto& outgoing = outgoing_[sent_++];
-        if (const int error = publish(client, outgoing); error != MOSQ_ERR_SUCCESS) {
+        if (const int error = publish(client, outgoing); is_of_the_message(error)) {
+            refuse(outgoing, reason(error));
+        } else if (error != MOSQ_ERR_SUCCESS) {
             refusal_ = fmt::format("a message for '{}' cannot be sent: {}", *outgoing.message.topic, reason(error));
             return;
         }
@@ -284,28 +307,33 @@ void Link::send_waiting(mosquitto* client) {
 int Link::publish(mosquitto* client, Outgoing& outgoing) {
     const auto& message = outgoing.message;
     int id = 0;
-    const int error = mosquitto_publish(client, &id, message.topic->c_str(), message.length, message.payload.data(),
-                                        options_.qos, outgoing.state || options_.retain);
+    const int error = mosquitto_publish(client, &id, message.topic->c_str(), static_cast<int>(message.payload.size()),
+                                        message.payload.data(), settings_.qos, outgoing.state || settings_.retain);
     outgoing.id = id;
     return error;
 }
 
 void Link::on_publish(int id, int code) {
-    // QoS 0: what was written is confirmed, in the order of the sends, and perhaps before publish() has its id.
+    // QoS 0: libmosquitto confirms written messages in the order of the sends, possibly before publish() returns the
+    // id.
     const auto sent = outgoing_.begin() + static_cast<std::ptrdiff_t>(sent_);
     const auto found = std::find_if(outgoing_.begin(), sent, [&](const Outgoing& outgoing) {
-        return !outgoing.confirmed && (options_.qos == 0 || outgoing.id == id);
+        return !outgoing.confirmed && (settings_.qos == 0 || outgoing.id == id);
     });
     if (found == sent) return;
+    if (code >= kFirstErrorCode) return refuse(*found, mosquitto_reason_string(code));
     found->confirmed = true;
     const auto& message = found->message;
     counters_.messages.add();
-    counters_.bytes.add(message.topic->size() + message.length);
-    if (code < kFirstErrorCode) return;
+    counters_.bytes.add(message.topic->size() + message.payload.size());
+}
+
+void Link::refuse(Outgoing& outgoing, std::string_view why) {
+    outgoing.confirmed = outgoing.refused = true;
+    log_(service::Severity::error, settings_.name + ".refused",
+         fmt::format("mqtt sink '{}': the broker refuses a message for '{}': {}", settings_.name,
+                     *outgoing.message.topic, why));
     counters_.refused.add();
-    say_(service::Severity::warning, options_.name + ".refused",
-         fmt::format("mqtt sink '{}': the broker refuses a message for '{}': {}", options_.name, *message.topic,
-                     mosquitto_reason_string(code)));
 }
 
 void Link::drop_confirmed() {
@@ -317,18 +345,19 @@ void Link::drop_confirmed() {
 }
 
 void Link::note_confirmed(const Outgoing& outgoing) noexcept {
-    // Only this thread writes them.
-    const auto grow = [](std::atomic<std::uint64_t>& count) {
-        count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    };
-    if (!outgoing.state) grow(confirmed_messages_);
-    if (outgoing.message.event) grow(confirmed_events_);
+    if (!outgoing.state) {  // only this thread writes states
+        confirmed_messages_.store(confirmed_messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    if (!outgoing.message.event) return;
+    ++answered_events_.events;
+    if (outgoing.refused) ++answered_events_.refused;
+    answered_.write(answered_events_);
 }
 
 void Link::forget_connection() {
     counters_.connected.set(0);
     accepted_ = false;
-    look_ = Look::none;
+    scan_ = Scan::none;
     for (std::size_t i = 0; i < sent_; ++i) {
         if (outgoing_[i].confirmed) {
             note_confirmed(outgoing_[i]);
@@ -339,13 +368,14 @@ void Link::forget_connection() {
     std::erase_if(outgoing_, [](const Outgoing& outgoing) { return outgoing.state || outgoing.confirmed; });
     sent_ = 0;
     earlier_.clear();
+    earlier_bytes_ = 0;
 }
 
-void Link::say_goodbye(mosquitto* client) {
-    look_ = Look::none;
+void Link::disconnect(mosquitto* client) {
+    scan_ = Scan::none;
     send_waiting(client);
     outgoing_.push_back(state_message(kStopped));
-    const auto until = core::monotonic_nanos() + kGoodbyeNs;
+    const auto until = core::monotonic_nanos() + kDisconnectTimeoutNs;
     while (!outgoing_.empty() && core::monotonic_nanos() < until) {
         if (!exchange(client)) return;
     }

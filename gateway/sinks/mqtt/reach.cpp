@@ -17,7 +17,7 @@ namespace {
 constexpr int kTickMs = 100;
 constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds{5};
 
-/// The result of connecting to it: 0, or an errno.
+/// Connects to the address. Returns 0 or an errno.
 int try_connect(const net::SocketAddress& address, const std::stop_token& stop) {
     sockaddr_storage kernel{};
     const auto length = address.to_kernel(kernel);

@@ -7,9 +7,8 @@
 
 namespace millpond::gateway::mqtt {
 
-/// Why no TCP connection is possible; nothing if a server listens there. Tries each of the host's addresses for at most
-/// five seconds, and ends within 100 ms of a stop; the lookup of the name may take as long as the system's
-/// resolver.
+/// Tries to connect to each of the host's addresses by TCP, for at most five seconds each. Returns the reason if none
+/// can be reached, else nullopt. Returns within 100 ms of a stop, except while the name is looked up.
 [[nodiscard]] std::optional<std::string> unreachable(const std::string& host, std::uint16_t port,
                                                      const std::stop_token& stop);
 

@@ -11,14 +11,14 @@
 
 namespace millpond::gateway::tcp {
 
-Listener::Listener(const Options& options) {
+Listener::Listener(const Settings& settings) {
     const auto fail = [&] {
         throw std::system_error(
             errno, std::generic_category(),
-            fmt::format("tcp sink '{}': cannot listen on {}", options.name, options.listen.to_string()));
+            fmt::format("tcp sink '{}': cannot listen on {}", settings.name, settings.listen.to_string()));
     };
     sockaddr_storage address{};
-    const auto length = options.listen.to_kernel(address);
+    const auto length = settings.listen.to_kernel(address);
     socket_ = core::Descriptor{socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (!socket_) fail();
     const int on = 1;

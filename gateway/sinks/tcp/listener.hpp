@@ -3,29 +3,29 @@
 #include <millpond/core/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/sinks/tcp/options.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
 
 namespace millpond::gateway::tcp {
 
-/// The socket that clients connect to.
+/// The listening socket for clients.
 ///
 /// Threads: one.
 class Listener {
 public:
     /// Result of a call to accept.
     struct Accepted {
-        core::Descriptor socket;  ///< Does not block; empty: no client.
+        core::Descriptor socket;  ///< Non-blocking; empty if there is no client.
         int error{0};             ///< The error, or 0 if no client is waiting.
-        net::SocketAddress peer;  ///< Of the socket.
+        net::SocketAddress peer;  ///< Address of the client.
     };
 
     /// Listens at once. Throws std::system_error that names the sink and the address.
-    explicit Listener(const Options& options);
+    explicit Listener(const Settings& settings);
 
     [[nodiscard]] Accepted accept() const;
 
-    [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
-    /// With the port that the kernel chose.
+    [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+    /// The listening address, with the port that the kernel chose.
     [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }
 
 private:

@@ -25,13 +25,13 @@ namespace millpond::gateway::tcp {
 namespace {
 
 /// Interval for work without an event or socket (timeouts of clients).
-constexpr std::int64_t kLookEveryNs = 10'000'000;
-/// Accepted at a time, so that clients that connect in a loop do not delay lines.
-constexpr int kMostAccepted = 64;
+constexpr std::int64_t kStepEveryNs = 10'000'000;
+/// Maximum number of accepted clients in a step, so that clients that connect in a loop do not delay lines.
+constexpr int kMaxAccepted = 64;
 /// Pause after a failed accept, most likely for lack of descriptors.
 constexpr std::int64_t kAcceptPauseNs = 100'000'000;
 /// Maximum number of unauthenticated clients; beyond it the oldest is closed.
-constexpr std::size_t kMostApplicants = 64;
+constexpr std::size_t kMaxPending = 64;
 
 core::Descriptor epoll_with(int listener) {
     core::Descriptor epoll{epoll_create1(EPOLL_CLOEXEC)};
@@ -45,30 +45,31 @@ core::Descriptor epoll_with(int listener) {
 
 }  // namespace
 
-TcpSink::TcpSink(const Options& options, service::Say say)
-    : LineSink(options.backlog),
-      options_(options),
-      say_(std::move(say)),
-      listener_(options),
-      epoll_(epoll_with(listener_.descriptor())),
-      shared_{options_, counters_, say_, epoll_.get()} {}
+TcpSink::TcpSink(const Settings& settings, ClientAccess access, service::LogFunction log)
+    : JsonLinesSink(settings.backlog),
+      settings_(settings),
+      access_(std::move(access)),
+      log_(std::move(log)),
+      listener_(settings),
+      epoll_(epoll_with(listener_.fd())),
+      context_{settings_, counters_, log_, epoll_.get(), called_} {}
 
 void TcpSink::accept_all(std::int64_t now_ns) {
-    for (int i = 0; i < kMostAccepted; ++i) {
+    for (int i = 0; i < kMaxAccepted; ++i) {
         auto accepted = listener_.accept();
         if (accepted.socket) {
-            take(std::move(accepted), now_ns);
+            accept(std::move(accepted), now_ns);
             continue;
         }
         if (accepted.error != 0) {
-            say_(service::Severity::warning, options_.name + ".accept",
-                 fmt::format("tcp sink '{}': cannot accept: {}", options_.name,
+            log_(service::Severity::warning, settings_.name + ".accept",
+                 fmt::format("tcp sink '{}': cannot accept: {}", settings_.name,
                              std::generic_category().message(accepted.error)));
             pause_accepting(now_ns);
         }
         return;
     }
-    client_waits_ = true;  // perhaps: the lines go out first
+    client_waits_ = true;  // possibly; lines are sent first
 }
 
 void TcpSink::pause_accepting(std::int64_t now_ns) {
@@ -80,98 +81,99 @@ void TcpSink::watch_listener(std::uint32_t events) const {
     epoll_event event{};
     event.events = events;
     event.data.ptr = nullptr;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.descriptor(), &event);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.fd(), &event);
 }
 
-void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
+void TcpSink::log_rejected(std::string_view peer, std::string_view reason) {
     counters_.refused.add();
-    say_(service::Severity::warning, options_.name + ".refused",
-         fmt::format("tcp sink '{}': refused {}: {}", options_.name, peer, reason));
+    log_(service::Severity::warning, settings_.name + ".refused",
+         fmt::format("tcp sink '{}': refused {}: {}", settings_.name, peer, reason));
 }
 
-void TcpSink::take(Listener::Accepted accepted, std::int64_t now_ns) {
-    Stream stream{std::move(accepted.socket), options_.tls};
+void TcpSink::accept(Listener::Accepted accepted, std::int64_t now_ns) {
+    Stream stream{std::move(accepted.socket), access_.tls};
     const auto peer = accepted.peer.to_string();
-    if (!has_room()) {
-        const auto reason = fmt::format("{} clients are connected already", options_.max_clients);
-        if (!options_.tls.on()) {
+    if (!can_accept()) {
+        const auto reason = fmt::format("{} clients are connected already", settings_.max_clients);
+        if (!access_.tls.on()) {
             auto bye = json_lines::text_line("bye", reason);
             const iovec part{bye.data(), bye.size()};
             [[maybe_unused]] const auto sent = stream.send(&part, 1);
         }
-        return say_refused(peer, reason);
+        return log_rejected(peer, reason);
     }
-    json_lines::set_client_options(stream.socket(), options_.send_buffer);
-    if (!options_.tls.on() && !options_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
-    if (applicants_.size() == kMostApplicants) {
-        say_refused(applicants_.front()->peer(), "too many unauthenticated clients");
-        applicants_.erase(applicants_.begin());
+    json_lines::set_client_options(stream.socket(), settings_.send_buffer);
+    if (!access_.tls.on() && !access_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
+    if (pending_.size() == kMaxPending) {
+        log_rejected(pending_.front()->peer(), "too many unauthenticated clients");
+        pending_.erase(pending_.begin());
     }
-    applicants_.push_back(std::make_unique<Applicant>(options_, epoll_.get(), std::move(stream), peer, now_ns));
+    pending_.push_back(
+        std::make_unique<PendingConnection>(access_.token, epoll_.get(), std::move(stream), peer, now_ns));
 }
 
-void TcpSink::look_at_applicants(std::int64_t now_ns) {
-    std::erase_if(applicants_, [&](const std::unique_ptr<Applicant>& applicant) {
-        const auto verdict = applicant->look(now_ns);
-        if (verdict == Applicant::Verdict::waits) return false;
-        if (verdict == Applicant::Verdict::refused || !has_room()) {
-            say_refused(applicant->peer(), verdict == Applicant::Verdict::refused ? applicant->reason() : "full");
+void TcpSink::poll_pending(std::int64_t now_ns) {
+    std::erase_if(pending_, [&](const std::unique_ptr<PendingConnection>& pending) {
+        const auto verdict = pending->poll(now_ns);
+        if (verdict == PendingConnection::Verdict::waits) return false;
+        if (verdict == PendingConnection::Verdict::refused || !can_accept()) {
+            log_rejected(pending->peer(), verdict == PendingConnection::Verdict::refused ? pending->reason() : "full");
             return true;
         }
-        auto [stream, said] = applicant->leave();
-        admit(std::move(stream), std::move(said), applicant->peer(), now_ns);
+        auto [stream, received] = pending->release();
+        admit(std::move(stream), std::move(received), pending->peer(), now_ns);
         return true;
     });
 }
 
-void TcpSink::admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns) {
+void TcpSink::admit(Stream stream, std::string received, const std::string& peer, std::int64_t now_ns) {
     connections_.push_back(
-        std::make_unique<Connection>(shared_, std::move(stream), std::move(said), peer, log(), standing(), now_ns));
+        std::make_unique<Connection>(context_, std::move(stream), std::move(received), peer, source(), now_ns));
     join(connections_.back()->subscriber());
     counters_.accepted.add();
-    say_(service::Severity::info, options_.name + ".connect",
-         fmt::format("tcp sink '{}': client {} connected", options_.name, peer));
+    log_(service::Severity::info, settings_.name + ".connect",
+         fmt::format("tcp sink '{}': client {} connected", settings_.name, peer));
 }
 
-bool TcpSink::has_room() {
-    if (connections_.size() < options_.max_clients) return true;
+bool TcpSink::can_accept() {
+    if (connections_.size() < settings_.max_clients) return true;
     const auto gone = std::ranges::find_if(connections_, [](const auto& client) { return client->is_half_closed(); });
     if (gone == connections_.end()) return false;
-    part_from(**gone);
+    remove(**gone);
     connections_.erase(gone);
     return true;
 }
 
-void TcpSink::part_from(Connection& connection) {
+void TcpSink::remove(Connection& connection) {
     if (!connection.subscriber().ending()) counters_.left.add();
     leave(connection.subscriber());
     const auto last = connection.subscriber().account();
-    say_(
-        service::Severity::info, options_.name + ".disconnect",
+    log_(
+        service::Severity::info, settings_.name + ".disconnect",
         fmt::format("tcp sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
                     "missed {} + queued {}",
-                    options_.name, connection.peer(), last.published, last.delivered, last.filtered, last.conflated,
+                    settings_.name, connection.peer(), last.published, last.delivered, last.filtered, last.conflated,
                     last.missed, last.queued));
 }
 
 bool TcpSink::is_due(std::int64_t now_ns) const noexcept {
-    return called_ || client_waits_ || served_ != log().end() || now_ns - served_ns_ >= kLookEveryNs;
+    return called_ || client_waits_ || served_ != lines().end() || now_ns - served_ns_ >= kStepEveryNs;
 }
 
 void TcpSink::step(std::int64_t monotonic_ns) {
     if (!is_due(monotonic_ns)) return;
     called_ = false;
     served_ns_ = monotonic_ns;
-    served_ = log().end();
+    served_ = lines().end();
     if (accepts_again_ns_ != 0 && monotonic_ns >= accepts_again_ns_) {
         accepts_again_ns_ = 0;
         watch_listener(EPOLLIN);
     }
     if (std::exchange(client_waits_, false)) accept_all(monotonic_ns);
-    look_at_applicants(monotonic_ns);
+    poll_pending(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
-        part_from(*connection);
+        remove(*connection);
         return true;
     };
     std::erase_if(connections_, over);
@@ -179,9 +181,10 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     counters_.clients.set(connections_.size());
 }
 
-void TcpSink::wait(std::chrono::nanoseconds longest) {
+void TcpSink::wait(std::chrono::nanoseconds max_wait) {
     std::array<epoll_event, 64> events;
-    const timespec timeout{longest.count() / 1'000'000'000, longest.count() % 1'000'000'000};
+    if (called_) max_wait = {};
+    const timespec timeout{max_wait.count() / 1'000'000'000, max_wait.count() % 1'000'000'000};
     const int count = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &timeout, nullptr);
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
@@ -196,7 +199,7 @@ void TcpSink::wait(std::chrono::nanoseconds longest) {
 
 void TcpSink::finish() {
     constexpr std::int64_t kPatienceNs = 500'000'000;
-    constexpr std::int64_t kStandstillNs = 200'000'000;  // while no client takes anything
+    constexpr std::int64_t kStandstillNs = 200'000'000;  // without data accepted by any client
     const auto begin = core::monotonic_nanos();
     const auto serve_while = [&](auto condition) {
         auto moved_ns = core::monotonic_nanos();
@@ -208,14 +211,14 @@ void TcpSink::finish() {
             if (counters_.bytes.read() != sent) moved_ns = now;
         }
     };
-    applicants_.clear();
-    served_ns_ = 0;  // all are served once more in any case
+    pending_.clear();
+    served_ns_ = 0;  // serves all clients once more
     step(begin);
     serve_while([this] {
         return std::any_of(connections_.begin(), connections_.end(),
                            [](const auto& connection) { return connection->subscriber().has_more(); });
     });
-    for (const auto& connection : connections_) connection->subscriber().end("the gateway is stopping");
+    for (const auto& connection : connections_) connection->subscriber().end(close_reason());
     serve_while([this] { return !connections_.empty(); });
 }
 

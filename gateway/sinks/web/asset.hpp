@@ -6,7 +6,7 @@
 
 namespace millpond::gateway::web {
 
-/// Null if there is none with that path; "/" is the page itself.
+/// Returns the file with this path, null if there is none; "/" is the page.
 [[nodiscard]] const http::Asset* find_asset(std::string_view path) noexcept;
 
 }  // namespace millpond::gateway::web

@@ -26,24 +26,24 @@ namespace {
 namespace beast = boost::beast;
 namespace websocket = boost::beast::websocket;
 
-constexpr std::size_t kLongestRequest = 4'096;
+constexpr std::size_t kMaxRequestBytes = 4'096;
 constexpr double kRequestsPerSecond = 50;
-constexpr double kMostRequestsAtOnce = 200;
-constexpr std::int64_t kLooksAStall = 8;  // checks of progress within the timeout of a client
-constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
-constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
+constexpr double kRequestBurst = 200;
+constexpr std::int64_t kProgressChecksPerStall = 8;  // checks of progress during a client's stall timeout
+constexpr std::int64_t kCloseTimeoutNs = 1'000'000'000;
+constexpr std::size_t kMaxReasonBytes = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
 
 struct FrameHead {
     std::array<std::byte, 10> bytes;
     std::size_t size;
 };
 
-/// Of a frame with a whole text message of a server (RFC 6455 5.2): 81, then the size in 7 bits, or 7e and the size in
-/// two bytes, or 7f and the size in eight.
+/// Returns the header of an unmasked frame with a whole text message (RFC 6455 5.2): 81, then the size in 7 bits, or 7e
+/// and the size in two bytes, or 7f and the size in eight.
 FrameHead head_of(std::size_t size) noexcept {
-    constexpr std::size_t kLongestShort = 125;
+    constexpr std::size_t kMaxShortSize = 125;
     FrameHead head{{std::byte{0x81}}, 2};
-    if (size <= kLongestShort) {
+    if (size <= kMaxShortSize) {
         head.bytes[1] = static_cast<std::byte>(size);
     } else if (size <= std::numeric_limits<std::uint16_t>::max()) {
         head.bytes[1] = std::byte{126};
@@ -57,28 +57,21 @@ FrameHead head_of(std::size_t size) noexcept {
     return head;
 }
 
-std::string peer_of(http::Stream& stream) {
-    beast::error_code error;
-    const auto peer = stream.tcp().socket().remote_endpoint(error);
-    return error ? "gone" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
-}
-
 }  // namespace
 
-Client::Client(const Shared& shared, http::Stream&& stream, const json_lines::LineLog& log,
-               const json_lines::Standing& standing)
-    : shared_(shared),
+Client::Client(const ClientContext& shared, http::Stream&& stream, const json_lines::Source& source)
+    : context_(shared),
       socket_(std::move(stream)),
-      subscriber_(shared.options.mode, log, standing),
-      peer_(peer_of(socket_.next_layer())),
-      input_(kLongestRequest),
-      allowance_(kRequestsPerSecond, kMostRequestsAtOnce),
+      subscriber_(shared.settings.mode, source),
+      peer_(socket_.next_layer().peer()),
+      input_(kMaxRequestBytes),
+      allowance_(kRequestsPerSecond, kRequestBurst),
       alive_ns_(core::monotonic_nanos()) {
     socket_.next_layer().tcp().expires_never();
-    socket_.read_message_max(kLongestRequest);
+    socket_.read_message_max(kMaxRequestBytes);
     socket_.auto_fragment(false);
     socket_.text(true);
-    json_lines::set_client_options(socket_.next_layer().tcp().socket().native_handle(), shared.options.send_buffer);
+    json_lines::set_client_options(socket_.next_layer().tcp().socket().native_handle(), shared.settings.send_buffer);
 }
 
 void Client::accept(const http::Listener::Head& head) {
@@ -91,7 +84,7 @@ void Client::accept(const http::Listener::Head& head) {
     writing_ = true;
     socket_.async_accept(head, [self = shared_from_this()](beast::error_code error) {
         self->writing_ = false;
-        self->shared_.called = true;
+        self->context_.called = true;
         if (self->over_) return;
         self->open_ = !error;
         self->over_ = static_cast<bool>(error);
@@ -106,53 +99,53 @@ void Client::read() {
 }
 
 void Client::on_read(beast::error_code error) {
-    shared_.called = true;
+    context_.called = true;
     if (over_) return;
     if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow) {
-        shared_.counters.overlong.add();
-        shared_.say(service::Severity::warning, shared_.options.name + ".overlong",
-                    fmt::format("web sink '{}': client {}: over-long request", shared_.options.name, peer_));
+        context_.counters.overlong.add();
+        context_.log(service::Severity::warning, context_.settings.name + ".overlong",
+                     fmt::format("web sink '{}': client {}: over-long request", context_.settings.name, peer_));
     }
     if (error) {
         over_ = true;
         return;
     }
-    asked_ = true;
+    request_waits_ = true;
 }
 
-void Client::obey(std::int64_t now_ns) {
-    asked_ = false;
+void Client::apply(std::int64_t now_ns) {
+    request_waits_ = false;
     const auto text = beast::buffers_to_string(input_.data());
     input_.consume(input_.size());
     if (!allowance_.admit(now_ns)) {
-        shared_.counters.bad_requests.add();
+        context_.counters.bad_requests.add();
         return end("too many requests");
     }
     try {
-        subscriber_.obey(json_lines::parse_request(text));
+        subscriber_.apply(json_lines::parse_request(text));
     } catch (const json_lines::RequestError& error) {
-        shared_.counters.bad_requests.add();
-        subscriber_.tell("error", error.what());
+        context_.counters.bad_requests.add();
+        subscriber_.reply("error", error.what());
     }
     read();
 }
 
 bool Client::serve(std::int64_t now_ns) {
     if (open_ && !over_ && !writing_) {
-        if (asked_ && !ending() && !subscriber_.overfull()) obey(now_ns);
+        if (request_waits_ && !ending() && !subscriber_.is_full()) apply(now_ns);
         if (!over_ && ending()) {
-            say_goodbye();
-        } else if (!over_ && subscriber_.rests(now_ns)) {
+            send_close();
+        } else if (!over_ && subscriber_.is_paused(now_ns)) {
             alive_ns_ = now_ns;
         } else if (!over_) {
             send(now_ns);
         }
     }
-    counted_.count(shared_.counters, subscriber_.account(), bytes_sent_);
+    counted_.count(context_.counters, subscriber_.account(), bytes_sent_);
     if (over_) return false;
     if (ending()) {
         if (ending_since_ns_ == 0) ending_since_ns_ = now_ns;
-        const auto patience = std::min<std::int64_t>(kLeastGoodbyeNs, shared_.options.stall.count());
+        const auto patience = std::min<std::int64_t>(kCloseTimeoutNs, context_.settings.stall.count());
         return now_ns - ending_since_ns_ < patience;
     }
     end_if_stalled(now_ns);
@@ -163,8 +156,8 @@ bool Client::can_send_now() { return socket_.is_open() && socket_.next_layer().c
 
 void Client::send(std::int64_t now_ns) {
     if (const auto mode = subscriber_.plain_mode(); mode && can_send_now()) {
-        const auto& run = shared_.runs.from(subscriber_.next_line(), *mode);
-        subscriber_.take(run);
+        const auto& run = context_.runs.from(subscriber_.next_line(), *mode);
+        subscriber_.consume(run);
         if (!run.text.empty()) return write(run.text);
     }
     subscriber_.fill(now_ns);
@@ -175,7 +168,7 @@ void Client::send(std::int64_t now_ns) {
     }
 }
 
-/// text: the subscriber's, or while can_send_now() any other.
+/// Sends a message. text: the subscriber's text; while can_send_now(), any text.
 void Client::write(std::string_view text) {
     writing_ = true;
     in_flight_ = text.size();
@@ -192,7 +185,7 @@ void Client::write(std::string_view text) {
 }
 
 void Client::on_written(beast::error_code error) {
-    shared_.called = true;
+    context_.called = true;
     if (over_ || error) {
         writing_ = false;
         over_ = true;
@@ -204,41 +197,41 @@ void Client::on_written(beast::error_code error) {
 void Client::sent() {
     writing_ = false;
     bytes_sent_ += in_flight_;
-    subscriber_.text_went_out(subscriber_.text().size());
+    subscriber_.on_text_sent(subscriber_.text().size());
     alive_ns_ = core::monotonic_nanos();
-    if (ending() || subscriber_.has_more() || subscriber_.owes()) shared_.called = true;
+    if (ending() || subscriber_.has_more() || subscriber_.has_pending()) context_.called = true;
 }
 
 void Client::end_if_stalled(std::int64_t now_ns) {
-    const auto stall = shared_.options.stall;
+    const auto stall = context_.settings.stall;
     if (!writing_) return;
-    if (taken_.is_due(now_ns, stall.count() / kLooksAStall) &&
-        taken_.moved(socket_.next_layer().tcp().socket().native_handle())) {
+    if (progress_.is_due(now_ns, stall.count() / kProgressChecksPerStall) &&
+        progress_.moved(socket_.next_layer().tcp().socket().native_handle())) {
         alive_ns_ = now_ns;
     }
     if (now_ns - alive_ns_ <= stall.count()) return;
-    shared_.counters.stalled.add();
-    shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
-                fmt::format("web sink '{}': client {} accepted no data for too long and was disconnected",
-                            shared_.options.name, peer_));
+    context_.counters.stalled.add();
+    context_.log(service::Severity::warning, context_.settings.name + ".stalled",
+                 fmt::format("web sink '{}': client {} accepted no data for too long and was disconnected",
+                             context_.settings.name, peer_));
     end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
 }
 
 void Client::end(std::string_view reason) {
-    if (reason_.empty()) reason_ = reason.substr(0, kLongestReason);
-    shared_.called = true;
+    if (reason_.empty()) reason_ = reason.substr(0, kMaxReasonBytes);
+    context_.called = true;
 }
 
-void Client::say_goodbye() {
+void Client::send_close() {
     if (!subscriber_.ending()) {
         subscriber_.end(reason_);
         return write(subscriber_.text());
     }
-    if (std::exchange(said_, true)) return;
+    if (std::exchange(close_sent_, true)) return;
     const websocket::close_reason why{websocket::close_code::policy_error, beast::string_view{reason_}};
     socket_.async_close(why, [self = shared_from_this()](beast::error_code) {
         self->over_ = true;
-        self->shared_.called = true;
+        self->context_.called = true;
     });
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
-#include "gateway/json_lines/line_settings.hpp"
-#include "gateway/sinks/web/options.hpp"
+#include "gateway/json_lines/json_lines_settings.hpp"
 
 namespace millpond::gateway::web {
 
-/// The page, and JSON lines to WebSocket clients: `[[web]]`.
-struct Settings : LineSettings {
-    Settings() : LineSettings("127.0.0.1:9465", Options{}) {}
+/// Settings of `[[web]]`: the page, and JSON lines to WebSocket clients.
+struct Settings : JsonLinesSettings {
+    Settings() : JsonLinesSettings("127.0.0.1:9465", Delivery::conflate, std::uint64_t{128} * 1024) {}
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const SinkKind& kind() noexcept;

@@ -25,12 +25,12 @@ namespace millpond::gateway::web {
 namespace {
 
 /// Interval for work without an event or socket (a client's timeout, its next message).
-constexpr std::int64_t kLookEveryNs = 5'000'000;
-/// Maximum number of connections that are not WebSockets, each with one page of at most kMostQuotes quotes or names.
-constexpr std::size_t kMostConnections = 64;
-constexpr std::size_t kMostQuotes = 2'000;
-/// Network work at a time, so that clients that connect in a loop do not delay lines.
-constexpr int kMostHandlers = 256;
+constexpr std::int64_t kStepEveryNs = 5'000'000;
+/// Maximum number of connections that are not WebSockets, each with one page of at most kMaxQuotes quotes or names.
+constexpr std::size_t kMaxConnections = 64;
+constexpr std::size_t kMaxQuotes = 2'000;
+/// Maximum number of network handlers in a step, so that clients that connect in a loop do not delay lines.
+constexpr int kMaxHandlers = 256;
 
 bool is_socket(std::string_view path) { return path == "/ws"; }
 
@@ -38,70 +38,77 @@ bool is_socket(std::string_view path) { return path == "/ws"; }
 
 struct WebSink::Network {
     explicit Network(WebSink& sink)
-        : runs(sink.log(), sink.standing()),
-          shared{sink.options_, sink.counters_, sink.say_, sink.called_, runs},
-          listener(context,
-                   {.name = fmt::format("web sink '{}'", sink.options_.name),
-                    .listen = sink.options_.listen,
-                    .token = sink.options_.token,
-                    .tls = sink.options_.tls,
-                    .max_connections = kMostConnections,
-                    .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
-                    .upgrade = [this, &sink](http::Stream& stream,
-                                             http::Listener::Head& head) { return take_in(sink, stream, head); }},
-                   [&sink](const http::Request& request) { return sink.page(request); }) {}
+        : runs(sink.lines(), sink.snapshot()),
+          shared{sink.settings_, sink.counters_, sink.log_, sink.called_, runs},
+          listener(
+              context,
+              {.name = fmt::format("web sink '{}'", sink.settings_.name),
+               .listen = sink.settings_.listen,
+               .token = sink.access_.token,
+               .tls = sink.access_.tls,
+               .max_connections = kMaxConnections,
+               .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
+               .on_refused = [&sink](std::string_view peer,
+                                     std::string_view reason) { sink.log_refused(peer, reason); }},
+              [&sink](const http::Request& request) { return sink.page(request); },
+              [this, &sink](http::Stream& stream, http::Listener::Head& head) { return accept(sink, stream, head); }) {}
 
-    bool take_in(WebSink& sink, http::Stream& stream, const http::Listener::Head& head) {
+    bool accept(WebSink& sink, http::Stream& stream, const http::Listener::Head& head) {
         const auto target = head.target();
         const std::string_view path{target.data(), std::min(target.find('?'), target.size())};
         if (!is_socket(path)) return false;
-        if (clients.size() >= sink.options_.max_clients) {
-            sink.counters_.refused.add();
-            sink.say_(service::Severity::warning, sink.options_.name + ".refused",
-                      fmt::format("web sink '{}': refused a client: {} clients are connected already",
-                                  sink.options_.name, sink.options_.max_clients));
+        if (clients.size() >= sink.settings_.max_clients) {
+            sink.log_refused(stream.peer(),
+                             fmt::format("{} clients are connected already", sink.settings_.max_clients));
             return false;
         }
-        clients.push_back(std::make_shared<Client>(shared, std::move(stream), sink.log(), sink.standing()));
+        clients.push_back(std::make_shared<Client>(shared, std::move(stream), sink.source()));
         auto& client = *clients.back();
         sink.join(client.subscriber());
         sink.counters_.accepted.add();
-        sink.say_(service::Severity::info, sink.options_.name + ".connect",
-                  fmt::format("web sink '{}': client {} connected", sink.options_.name, client.peer()));
+        sink.log_(service::Severity::info, sink.settings_.name + ".connect",
+                  fmt::format("web sink '{}': client {} connected", sink.settings_.name, client.peer()));
         client.accept(head);
         return true;
     }
 
     boost::asio::io_context context{1};
     json_lines::LineRuns runs;
-    Shared shared;
+    ClientContext shared;
     http::Listener listener;
     std::vector<std::shared_ptr<Client>> clients;
 };
 
-WebSink::WebSink(const Options& options, http::Pages pages, service::Say say)
-    : LineSink(options.backlog),
-      options_(options),
+WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log)
+    : JsonLinesSink(settings.backlog),
+      settings_(settings),
+      access_(std::move(access)),
       pages_(std::move(pages)),
-      say_(std::move(say)),
+      log_(std::move(log)),
       network_(std::make_unique<Network>(*this)) {}
 
 WebSink::~WebSink() = default;
 
 net::SocketAddress WebSink::address() const { return network_->listener.address(); }
 
-bool WebSink::look() {
+void WebSink::log_refused(std::string_view peer, std::string_view reason) {
+    counters_.refused.add();
+    log_(service::Severity::warning, settings_.name + ".refused",
+         fmt::format("web sink '{}': refused {}: {}", settings_.name, peer, reason));
+}
+
+bool WebSink::poll_network() {
     int handled = 0;
-    while (handled < kMostHandlers && network_->context.poll_one() != 0) ++handled;
+    while (handled < kMaxHandlers && network_->context.poll_one() != 0) ++handled;
     return handled != 0;
 }
 
 void WebSink::step(std::int64_t monotonic_ns) {
-    if (!called_ && served_ == log().end() && monotonic_ns - served_ns_ < kLookEveryNs) return;
+    if (!called_ && served_ == lines().end() && monotonic_ns - served_ns_ < kStepEveryNs) return;
     called_ = false;
     served_ns_ = monotonic_ns;
-    served_ = log().end();
-    look();
+    served_ = lines().end();
+    poll_network();
     serve_all(monotonic_ns);
 }
 
@@ -112,11 +119,11 @@ void WebSink::serve_all(std::int64_t now_ns) {
         client->close();
         leave(client->subscriber());
         const auto last = client->subscriber().account();
-        say_(service::Severity::info, options_.name + ".disconnect",
+        log_(service::Severity::info, settings_.name + ".disconnect",
              fmt::format(
                  "web sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
                  "missed {} + queued {}",
-                 options_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,
+                 settings_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,
                  last.missed, last.queued));
         return true;
     };
@@ -125,12 +132,12 @@ void WebSink::serve_all(std::int64_t now_ns) {
     counters_.clients.set(network_->clients.size());
 }
 
-void WebSink::wait(std::chrono::nanoseconds longest) {
-    if (look()) {
+void WebSink::wait(std::chrono::nanoseconds max_wait) {
+    if (poll_network()) {
         called_ = true;
-    } else if (longest.count() > 0) {
-        std::this_thread::sleep_for(longest);
-        if (look()) called_ = true;
+    } else if (max_wait.count() > 0) {
+        std::this_thread::sleep_for(max_wait);
+        if (poll_network()) called_ = true;
     }
 }
 
@@ -150,7 +157,7 @@ void WebSink::finish() {
     serve_while([&] {
         return std::any_of(clients.begin(), clients.end(), [](const auto& client) { return client->has_more(); });
     });
-    for (const auto& client : clients) client->end("the gateway is stopping");
+    for (const auto& client : clients) client->end(close_reason());
     serve_while([&] { return !clients.empty(); });
 }
 
@@ -164,8 +171,8 @@ http::Page WebSink::page(const http::Request& request) const {
 }
 
 bool WebSink::is_named(std::string_view symbol) const {
-    for (std::size_t id = 0; id < standing().size(); ++id) {
-        if (standing().symbol(static_cast<feed::InstrumentId>(id)) == symbol) return true;
+    for (std::size_t id = 0; id < snapshot().size(); ++id) {
+        if (snapshot().symbol(static_cast<feed::InstrumentId>(id)) == symbol) return true;
     }
     return false;
 }
@@ -173,33 +180,33 @@ bool WebSink::is_named(std::string_view symbol) const {
 http::Page WebSink::quotes(const http::Request& request) const {
     auto symbol = request.parameter("symbol");
     if (symbol && symbol->empty()) throw http::BadRequest("'symbol' must be the name of an instrument");
-    // Forms and URLSearchParams write a space as '+', which is a character of symbols too.
+    // Forms and URLSearchParams encode a space as '+', which symbols may contain too.
     if (symbol && !is_named(*symbol)) std::ranges::replace(*symbol, '+', ' ');
     const auto first = request.number("first", 0);
-    const auto most = request.number("limit", kMostQuotes / 2, 1, kMostQuotes);
+    const auto limit = request.number("limit", kMaxQuotes / 2, 1, kMaxQuotes);
     std::string body{"{\"quotes\":["};
     std::size_t count = 0;
     std::size_t id = first;
-    for (; id < standing().size() && count < most; ++id) {
+    for (; id < snapshot().size() && count < limit; ++id) {
         const auto instrument = static_cast<feed::InstrumentId>(id);
-        if (!standing().has_quote(instrument)) continue;
-        if (symbol && standing().symbol(instrument) != *symbol) continue;
+        if (!snapshot().has_quote(instrument)) continue;
+        if (symbol && snapshot().symbol(instrument) != *symbol) continue;
         if (count++ != 0) body += ',';
-        standing().write(instrument, body);
+        snapshot().write(instrument, body);
         body.pop_back();  // the newline
     }
-    body += fmt::format("],\"instruments\":{},\"next\":{}}}\n", standing().size(),
-                        id < standing().size() ? fmt::format("{}", id) : "null");
+    body += fmt::format("],\"instruments\":{},\"next\":{}}}\n", snapshot().size(),
+                        id < snapshot().size() ? fmt::format("{}", id) : "null");
     return {.type = "application/json", .body = std::move(body)};
 }
 
 http::Page WebSink::symbols(const http::Request& request) const {
-    const auto first = std::min(request.number("first", 0), standing().size());
-    const auto end = std::min(first + kMostQuotes, standing().size());
+    const auto first = std::min(request.number("first", 0), snapshot().size());
+    const auto end = std::min(first + kMaxQuotes, snapshot().size());
     std::string body{"{\"symbols\":["};
     for (auto id = first; id < end; ++id) {
         if (id != first) body += ',';
-        body += standing().json_symbol(static_cast<feed::InstrumentId>(id)).view();
+        body += snapshot().json_symbol(static_cast<feed::InstrumentId>(id)).view();
     }
     body += fmt::format("],\"next\":{}}}\n", end);
     return {.type = "application/json", .body = std::move(body)};

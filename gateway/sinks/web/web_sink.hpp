@@ -8,31 +8,32 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/json_lines/counters.hpp"
-#include "gateway/json_lines/line_sink.hpp"
+#include "gateway/json_lines/json_lines_sink.hpp"
 #include "gateway/sinks/sink.hpp"
-#include "gateway/sinks/web/options.hpp"
+#include "gateway/sinks/web/settings.hpp"
 #include "service/http/page.hpp"
 
 namespace millpond::gateway::web {
 
-/// Lines to WebSocket clients at /ws, standing quotes at /api/quotes, names at /api/symbols, and the page's files.
-/// json_lines/request.hpp describes requests, json_lines/subscriber.hpp slow clients.
-class WebSink final : public json_lines::LineSink {
+/// Serves JSON lines to WebSocket clients at /ws, current quotes at /api/quotes, names at /api/symbols, and the page's
+/// files. json_lines/request.hpp describes requests, json_lines/subscriber.hpp slow clients.
+class WebSink final : public json_lines::JsonLinesSink {
 public:
-    /// Listens at once. pages: what else it serves; called on the sink's thread. Throws std::system_error that names
+    /// Starts to listen. pages: other pages to serve; called on the sink's thread. Throws std::system_error that names
     /// the address.
-    WebSink(const Options& options, http::Pages pages, service::Say say);
+    WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log);
     ~WebSink() override;
 
-    /// With the port that the kernel chose.
+    /// The listening address, with the port that the kernel chose.
     [[nodiscard]] net::SocketAddress address() const override;
     [[nodiscard]] const json_lines::Counters& counters() const noexcept { return counters_; }
 
     void step(std::int64_t monotonic_ns) override;
-    void wait(std::chrono::nanoseconds longest) override;
+    void wait(std::chrono::nanoseconds max_wait) override;
     void finish() override;
     [[nodiscard]] std::string_view type() const noexcept override { return "web"; }
     void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
+    [[nodiscard]] SinkHealth health() const noexcept override { return counters_.health(); }
 
 private:
     struct Network;
@@ -42,13 +43,15 @@ private:
     /// Whether an instrument has this symbol.
     [[nodiscard]] bool is_named(std::string_view symbol) const;
     [[nodiscard]] http::Page symbols(const http::Request& request) const;
-    /// Runs ready network work; returns whether there was any.
-    bool look();
+    void log_refused(std::string_view peer, std::string_view reason);
+    /// Runs ready handlers of the network; returns whether there were any.
+    bool poll_network();
     void serve_all(std::int64_t now_ns);
 
-    Options options_;
+    Settings settings_;
+    ClientAccess access_;
     http::Pages pages_;
-    service::Say say_;
+    service::LogFunction log_;
     json_lines::Counters counters_;
     bool called_{false};
     std::int64_t served_ns_{0};

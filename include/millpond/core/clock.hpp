@@ -6,7 +6,7 @@
 
 namespace millpond::core {
 
-/// Nanoseconds since 1970-01-01T00:00:00 UTC, by the system's clock. No system call where the kernel maps its clock
+/// Nanoseconds since 1970-01-01T00:00:00 UTC, from the system clock. Makes no system call if the kernel maps its clock
 /// page.
 [[nodiscard]] inline std::int64_t utc_nanos() noexcept {
     timespec now{};
@@ -14,18 +14,18 @@ namespace millpond::core {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// Nanoseconds of a clock that never steps; its zero means nothing.
+/// Nanoseconds of the monotonic clock. Only differences are meaningful.
 [[nodiscard]] inline std::int64_t monotonic_nanos() noexcept {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// The processor's own counter: TSC on x86-64, the virtual timer on AArch64. Cheapest stamp there is; TickRate gives
-/// its unit. Not ordered with the instructions around it.
+/// Reads the processor's counter: TSC on x86-64, the virtual timer on AArch64. The cheapest timestamp; TickRate
+/// converts it to nanoseconds. Not ordered with the surrounding instructions.
 [[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();  // <x86intrin.h> would cost each file half a second of compiling
+    return __builtin_ia32_rdtsc();  // <x86intrin.h> would cost each file half a second of compile time
 #elif defined(__aarch64__)
     std::uint64_t value;
     asm volatile("mrs %0, cntvct_el0" : "=r"(value));
@@ -35,14 +35,14 @@ namespace millpond::core {
 #endif
 }
 
-/// What a clock and the processor's counter said at one moment.
+/// A clock and the processor's counter, read at the same moment.
 struct ClockReading {
     std::uint64_t ticks{0};
     std::int64_t nanos{0};
 };
 
-/// Asks `clock` for its nanoseconds a few times and takes the answer that came fastest: a preemption between the two
-/// readings does not tear them apart.
+/// Reads `clock` and the counter a few times and returns the fastest pair, so that a preemption between the two
+/// readings does not separate them.
 template <class Clock>
 [[nodiscard]] ClockReading read_with_ticks(Clock&& clock) noexcept {
     constexpr int kAttempts = 4;
@@ -51,29 +51,29 @@ template <class Clock>
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         const auto before = ticks();
         const auto nanos = clock();
-        const auto took = ticks() - before;
-        if (took >= fastest) continue;
-        fastest = took;
-        best = {before + took / 2, nanos};
+        const auto duration = ticks() - before;
+        if (duration >= fastest) continue;
+        fastest = duration;
+        best = {before + duration / 2, nanos};
     }
     return best;
 }
 
-/// How many nanoseconds a tick lasts, measured against the monotonic clock.
+/// Duration of a tick in nanoseconds, measured against the monotonic clock.
 ///
-/// Threads: a value; each thread keeps its own and calls recalibrate at its own pace.
+/// Threads: a value; each thread has its own, and calls recalibrate as often as it needs.
 class TickRate {
 public:
     /// Measures for about two milliseconds.
     TickRate() noexcept;
 
-    /// Measures again over the whole time since construction: the longer that is, the finer the rate. Cheap; a call a
-    /// second follows the drift of a virtual machine's counter.
+    /// Measures again, over the time since construction: the longer it is, the more precise the rate. Cheap; one call
+    /// per second follows the drift of a virtual machine's counter.
     void recalibrate() noexcept;
 
     [[nodiscard]] double nanos_per_tick() const noexcept { return nanos_per_tick_; }
 
-    /// Nanoseconds that `tick_count` ticks last.
+    /// Converts ticks to nanoseconds.
     [[nodiscard]] std::int64_t nanos(std::uint64_t tick_count) const noexcept {
         return static_cast<std::int64_t>(static_cast<double>(tick_count) * nanos_per_tick_);
     }

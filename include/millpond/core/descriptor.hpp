@@ -12,9 +12,9 @@ namespace millpond::core {
 /// Threads: one.
 class Descriptor {
 public:
-    /// Holds none.
+    /// An empty object, without a descriptor.
     Descriptor() noexcept = default;
-    /// number: what open(2) or socket(2) returned; -1 holds none.
+    /// number: result of open(2) or socket(2); -1: owns none.
     explicit Descriptor(int number) noexcept : number_(number) {}
     Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
@@ -28,10 +28,10 @@ public:
         errno = error;
     }
 
-    /// -1 when it holds none.
+    /// The descriptor, or -1.
     [[nodiscard]] int get() const noexcept { return number_; }
     [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
-    /// The caller closes it from now on.
+    /// Releases ownership: the caller closes the descriptor.
     [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
 
 private:

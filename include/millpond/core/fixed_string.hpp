@@ -8,9 +8,10 @@
 
 namespace millpond::core {
 
-/// Up to N characters held in place, zero-padded, so that two equal strings have equal bytes: fit for shared memory.
+/// String of up to N characters, stored in place and zero-padded: equal strings have equal bytes, also in shared
+/// memory.
 ///
-/// Memory: N bytes, no terminator when full. A longer text is cut to its first N characters; `fits` asks beforehand.
+/// Memory: N bytes, without a terminator if full. A longer text is truncated to N characters; check it with `fits`.
 template <std::size_t N>
 class FixedString {
 public:

@@ -9,8 +9,7 @@
 
 namespace millpond::core {
 
-/// Tells the processor that this is a waiting loop: it gives its sister thread room and leaves the loop without a
-/// penalty.
+/// Hints to the processor that this is a spin loop: its sibling thread runs faster, and leaving the loop costs nothing.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -19,23 +18,23 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// What a polling thread does while it finds nothing.
+/// Behaviour of a polling thread while there is no work.
 enum class Poll : std::uint8_t {
-    spin,      ///< Poll again at once, for ever: needs a dedicated processor.
-    block,     ///< Wait at once.
-    adaptive,  ///< Spin, then offer the processor to others, then wait.
+    spin,      ///< Poll again immediately: needs a dedicated processor.
+    block,     ///< Wait immediately.
+    adaptive,  ///< Spin, then yield the processor to others, then wait.
 };
 
 struct IdleLimits {
-    std::uint32_t spins{2'000};  ///< adaptive: empty polls in a row before it yields.
-    std::uint32_t yields{50};    ///< adaptive: empty polls in a row, after those, before it waits.
+    std::uint32_t spins{2'000};  ///< adaptive: consecutive empty polls before it yields.
+    std::uint32_t yields{50};    ///< adaptive: further consecutive empty polls before it waits.
     std::chrono::nanoseconds first_wait{std::chrono::microseconds{20}};
-    std::chrono::nanoseconds longest_wait{std::chrono::milliseconds{1}};  ///< Waits double up to this.
+    std::chrono::nanoseconds max_wait{std::chrono::milliseconds{1}};  ///< Waits double up to this time.
 };
 
-/// Decides how long a thread that found nothing spins, yields and waits.
+/// Idle strategy of a polling thread: decides when it spins, yields and waits.
 ///
-/// Threads: one object a polling thread.
+/// Threads: one object for each polling thread.
 /// Memory:  itself; no allocation. Spinning makes no system call.
 class Idle {
 public:
@@ -44,7 +43,7 @@ public:
     explicit Idle(Poll poll, IdleLimits limits = {}) noexcept
         : poll_(poll), limits_(limits), wait_time_(limits.first_wait) {}
 
-    /// There was work: the next empty poll is the first again.
+    /// Call after work was found: the next empty poll is the first again.
     void worked() noexcept {
         fruitless_ = 0;
         wait_time_ = limits_.first_wait;
@@ -53,14 +52,14 @@ public:
     /// Counts one empty poll and returns what to do.
     [[nodiscard]] Step next() noexcept;
 
-    /// How long the wait that `next` ordered shall last at most.
+    /// Maximum duration of the wait that `next` returned.
     [[nodiscard]] std::chrono::nanoseconds wait_time() const noexcept { return ordered_wait_; }
 
-    /// Counts one empty poll; relaxes or yields as configured. True when the caller shall block on what it polls, for
-    /// wait_time() or as long as it likes.
+    /// Counts one empty poll and spins or yields as configured. Returns true if the caller should block on what it
+    /// polls, for example for wait_time().
     [[nodiscard]] bool pause() noexcept;
 
-    /// As `pause`, for a caller that has nothing to block on: sleeps for wait_time().
+    /// Like `pause`, but sleeps for wait_time() instead of returning true: for callers with nothing to block on.
     void rest() noexcept;
 
 private:
@@ -77,7 +76,7 @@ inline Idle::Step Idle::next() noexcept {
         return fruitless_++ < limits_.spins ? Step::relax : Step::yield;
     }
     ordered_wait_ = wait_time_;
-    wait_time_ = std::min(wait_time_ * 2, limits_.longest_wait);
+    wait_time_ = std::min(wait_time_ * 2, limits_.max_wait);
     return Step::wait;
 }
 

@@ -6,8 +6,7 @@
 
 namespace millpond::core {
 
-/// Calls put(char) for the characters that a byte becomes in a JSON string when it is taken as Latin-1: ASCII only, at
-/// most six.
+/// Calls put(char) for each character of a Latin-1 byte in a JSON string: at most six, all ASCII.
 /// Source: RFC 8259, section 7.
 template <class Put>
 constexpr void put_json_byte(char byte, Put&& put) {
@@ -21,7 +20,7 @@ constexpr void put_json_byte(char byte, Put&& put) {
     }
 }
 
-/// Bytes of the UTF-8 character beyond ASCII with which the text begins; 0 when it begins with none.
+/// Length of the non-ASCII UTF-8 character at the start of the text; 0 if there is none.
 /// Source: RFC 3629, section 4.
 [[nodiscard]] constexpr std::size_t utf8_bytes(std::string_view text) noexcept {
     const auto at = [&](std::size_t i) -> unsigned {
@@ -29,10 +28,10 @@ constexpr void put_json_byte(char byte, Put&& put) {
     };
     const auto lead = at(0);
     if (lead < 0xC2 || lead > 0xF4) return 0;
-    // The second byte rules out longer forms than needed, surrogates and what lies beyond U+10FFFF.
-    const auto least = lead == 0xE0 ? 0xA0U : lead == 0xF0 ? 0x90U : 0x80U;
-    const auto most = lead == 0xED ? 0x9FU : lead == 0xF4 ? 0x8FU : 0xBFU;
-    if (at(1) < least || at(1) > most) return 0;
+    // The second byte rules out overlong forms, surrogates and code points above U+10FFFF.
+    const auto min = lead == 0xE0 ? 0xA0U : lead == 0xF0 ? 0x90U : 0x80U;
+    const auto max = lead == 0xED ? 0x9FU : lead == 0xF4 ? 0x8FU : 0xBFU;
+    if (at(1) < min || at(1) > max) return 0;
     const std::size_t bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     for (std::size_t i = 2; i < bytes; ++i) {
         if ((at(i) & 0xC0U) != 0x80U) return 0;
@@ -40,18 +39,18 @@ constexpr void put_json_byte(char byte, Put&& put) {
     return bytes;
 }
 
-/// The text as a JSON string, always valid UTF-8: bytes that are not UTF-8 are taken as Latin-1.
+/// Quotes the text as a JSON string in valid UTF-8; bytes that are not UTF-8 are read as Latin-1.
 /// Source: RFC 8259, sections 7 and 8.1.
 [[nodiscard]] inline std::string json_string(std::string_view text) {
     std::string out{'"'};
     while (!text.empty()) {
-        auto taken = utf8_bytes(text);
-        out.append(text.substr(0, taken));
-        if (taken == 0) {
+        auto length = utf8_bytes(text);
+        out.append(text.substr(0, length));
+        if (length == 0) {
             put_json_byte(text.front(), [&](char c) { out += c; });
-            taken = 1;
+            length = 1;
         }
-        text.remove_prefix(taken);
+        text.remove_prefix(length);
     }
     return out += '"';
 }

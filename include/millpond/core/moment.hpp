@@ -7,10 +7,13 @@
 
 namespace millpond::core {
 
-/// One moment on both clocks.
+/// Means that an event is not scheduled, as a monotonic time.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// A moment on both clocks.
 struct Moment {
-    std::int64_t utc_ns{0};        ///< For timestamps and schedules. It jumps when the system's clock is set.
-    std::int64_t monotonic_ns{0};  ///< For timeouts. It never jumps; its zero means nothing.
+    std::int64_t utc_ns{0};        ///< For timestamps and schedules. Jumps when the system clock is set.
+    std::int64_t monotonic_ns{0};  ///< For timeouts. Never jumps; only differences are meaningful.
 
     /// The moment `nanos` later, if the system clock is not set in between.
     [[nodiscard]] constexpr Moment after(std::int64_t nanos) const noexcept {
@@ -18,8 +21,8 @@ struct Moment {
     }
 };
 
-/// Reads both clocks for the price of one. Their difference changes only when the system's clock is set, so it is
-/// measured again every millisecond and not with each reading.
+/// Reads both clocks for the cost of one. Their difference changes only when the system clock is set, so it is measured
+/// once per millisecond, not with every reading.
 ///
 /// Threads: one.
 class MomentClock {
@@ -42,20 +45,20 @@ private:
 inline void MomentClock::measure(std::int64_t monotonic_ns) noexcept {
     constexpr int kAttempts = 4;
     constexpr std::int64_t kPreciseNanos = 1'000;
-    // A preemption between the readings tears them apart: the closest count.
-    auto least = std::numeric_limits<std::int64_t>::max();
+    // A preemption can separate the readings, so use the closest pair.
+    auto fastest = std::numeric_limits<std::int64_t>::max();
     std::int64_t offset = 0;
-    for (int attempt = 0; attempt < kAttempts && least > kPreciseNanos; ++attempt) {
+    for (int attempt = 0; attempt < kAttempts && fastest > kPreciseNanos; ++attempt) {
         const auto before = monotonic_nanos();
         const auto utc = utc_nanos();
-        const auto took = monotonic_nanos() - before;
-        if (took >= least) continue;
-        least = took;
-        offset = utc - before - took / 2;
+        const auto duration = monotonic_nanos() - before;
+        if (duration >= fastest) continue;
+        fastest = duration;
+        offset = utc - before - duration / 2;
     }
-    // A difference that the measurement may have made is no step; taking it over would move UTC back by nanoseconds.
+    // A difference within the measurement's error is not a step; applying it would move UTC back by nanoseconds.
     const auto change = offset > utc_offset_ns_ ? offset - utc_offset_ns_ : utc_offset_ns_ - offset;
-    if (change > least + kPreciseNanos) utc_offset_ns_ = offset;
+    if (change > fastest + kPreciseNanos) utc_offset_ns_ = offset;
     measure_at_ns_ = monotonic_ns + kIntervalNanos;
 }
 

@@ -2,7 +2,7 @@
 
 namespace millpond::core {
 
-/// Requests the cache line of an address that will be written soon. Any address will do: it never faults.
+/// Prefetches the cache line of an address that will be written soon. Never faults, whatever the address.
 inline void prefetch_for_write(const void* address) noexcept {
     __builtin_prefetch(address, 1);
     // g++ 12 removes calls of functions that only prefetch, since these change nothing. This keeps them.

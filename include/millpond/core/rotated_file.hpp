@@ -19,59 +19,60 @@
 #include <unistd.h>
 
 #include <millpond/core/created_file.hpp>
+#include <millpond/core/file_size_limit.hpp>
 
 namespace millpond::core {
 
-/// A file that is renamed to PATH.1, PATH.2, ... when it is full, the highest number being the newest. While it is
-/// open no other RotatedFile, in any process, opens the same PATH.
+/// A file that is renamed to PATH.1, PATH.2, ... when it is full; the highest number is the newest. While it is open,
+/// no other RotatedFile in any process can open the same PATH.
 ///
 /// Threads: one.
 class RotatedFile {
 public:
-    /// mode: of the files that it creates. begins_with: what every file of this kind begins with, which must live as
-    /// long as this does; a file at PATH that begins otherwise is not moved away. Empty: any file is.
+    /// mode: permissions of created files. begins_with: first bytes of every file of this kind, which must outlive
+    /// this; a file at PATH that begins differently is not renamed. Empty: any file is renamed.
     explicit RotatedFile(std::string path, mode_t mode = kFileMode, std::string_view begins_with = {})
         : path_(std::move(path)), mode_(mode), begins_with_(begins_with) {}
     RotatedFile(const RotatedFile&) = delete;
     RotatedFile& operator=(const RotatedFile&) = delete;
 
-    /// Opens PATH empty; what is there from an earlier run is renamed as a full file is. False with errno: EBUSY when
-    /// another RotatedFile has the file open, ELOOP when it is a symbolic link, EEXIST when it is a file of another
-    /// kind, ENXIO when it is a pipe that no process reads. Writing to a pipe does not wait either.
+    /// Opens an empty file at PATH; the file of an earlier run is renamed like a full one. Returns false, with errno:
+    /// EBUSY if another RotatedFile has it open, ELOOP for a symbolic link, EEXIST for a file of another kind, ENXIO
+    /// for a pipe that no process reads. Writing to a pipe does not block either.
     [[nodiscard]] bool open() noexcept;
-    /// Opens PATH to append to it, behind a line end. False with errno as `open`, and EEXIST where what is there is no
-    /// regular file or has another mode.
+    /// Opens PATH for appending, after a line end. Returns false, with errno, like `open`, and with EEXIST if it is not
+    /// a regular file or has another mode.
     [[nodiscard]] bool open_again() noexcept;
-    /// Closes and renames the file, if it is a regular one that no other process has moved. False with errno; the file
-    /// is then still open. hold: what write_before writes goes there until the next rotation.
+    /// Closes and renames the file, if it is a regular file that no other process has moved. Returns false, with errno,
+    /// on failure; the file is then still open. hold: keeps it open for write_before until the next rotation.
     [[nodiscard]] bool rotate(bool hold = false) noexcept;
-    /// Closes the open file when PATH is no longer its name, because another process moved or removed it; the next
-    /// `open` begins a new one. Whether it did. Two system calls.
+    /// Closes the file if another process has moved or removed it; the next `open` creates a new one. Returns whether
+    /// it did. Two system calls.
     [[nodiscard]] bool close_if_moved() noexcept;
-    /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay. Compressed ones
-    /// (PATH.N.zst) count too. May run on another thread.
-    void keep_newest(std::uint64_t most) const;
-    /// Numbers of the renamed files that are there. plain: only of those that are not compressed.
+    /// Removes renamed files, oldest first, until at most `max` remain; 0: no limit. Compressed files (PATH.N.zst)
+    /// count. May run on another thread.
+    void keep_newest(std::uint64_t max) const;
+    /// Numbers of the existing renamed files. plain: only of uncompressed ones.
     [[nodiscard]] std::set<std::uint64_t> renamed(bool plain = false) const;
 
-    /// Bytes written, fewer than asked for when the disk or pipe is full; 0 with errno when none. Never waits for the
-    /// reader of a pipe: EAGAIN when it is full.
+    /// Writes text. Returns the number of written bytes: fewer than given if the disk or pipe is full, 0 with errno on
+    /// an error. Does not wait for the reader of a pipe: EAGAIN if it is full.
     [[nodiscard]] std::size_t write(std::string_view text) noexcept;
-    /// The same for text whose lines must stay whole: what went out of a line that did not fit is taken back, where the
-    /// file is a regular one.
+    /// Like write, for text lines: the written part of a line that did not fit is removed again from a regular file.
     [[nodiscard]] std::size_t write_lines(std::string_view text) noexcept;
-    /// The same, of the file that was renamed last, where that was held.
+    /// Like write_lines, to the file that was renamed last, if rotate held it.
     [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept {
         return write_to(before_.get(), text);
     }
 
-    /// Whether the file at `path` begins with these bytes, at most 256, or is a beginning of them, as a writer that was
-    /// killed leaves it. False with errno: EEXIST when it begins otherwise, or why it cannot be read.
+    /// Whether the file at `path` begins with these bytes, at most 256, or has only a prefix of them, as a killed
+    /// writer leaves it. Returns false, with errno: EEXIST if it begins differently, or the reason why it cannot be
+    /// read.
     [[nodiscard]] static bool begins_with(const std::string& path, std::string_view bytes) noexcept;
 
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
     [[nodiscard]] bool is_held() const noexcept { return static_cast<bool>(before_); }
-    /// Bytes in the open file.
+    /// Size of the open file.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -79,10 +80,10 @@ private:
     static constexpr const char* kPacked = ".zst";
 
     [[nodiscard]] bool move_away() noexcept;
-    /// Whether PATH is the name of this file.
+    /// Whether PATH leads to the open file.
     [[nodiscard]] bool names(int descriptor) const noexcept;
-    /// Takes the file's lock. False with errno, also when PATH leads elsewhere by now.
-    [[nodiscard]] bool take(int descriptor) const noexcept;
+    /// Locks the file. Returns false, with errno, on failure, also if PATH leads to another file now.
+    [[nodiscard]] bool lock(int descriptor) const noexcept;
     [[nodiscard]] static std::size_t write_to(int descriptor, std::string_view text) noexcept;
 
     std::string path_;
@@ -91,19 +92,19 @@ private:
     Descriptor descriptor_;
     Descriptor before_;  // the file that was renamed last
     std::uint64_t bytes_{0};
-    std::uint64_t next_number_{0};  // 0: what is there was not looked at
+    std::uint64_t next_number_{0};  // 0: the folder was not read yet
 };
 
 inline bool RotatedFile::open() noexcept {
     bytes_ = 0;
-    // Twice at most: the file of an earlier run is moved away, which no other process does while its lock is held.
+    // At most twice: the file of an earlier run is renamed, and no other process can do that while we hold its lock.
     for (int attempt = 0; attempt < 2; ++attempt) {
         auto opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK, mode_);
         if (!opened) return false;
         struct stat status{};
         bool good = fstat(opened.get(), &status) == 0;
         const bool regular = good && S_ISREG(status.st_mode);
-        if (regular) good = take(opened.get());
+        if (regular) good = lock(opened.get());
         if (good && (!regular || status.st_size == 0)) {
             descriptor_ = std::move(opened);
             return true;
@@ -123,19 +124,19 @@ inline bool RotatedFile::open_again() noexcept {
         errno = EEXIST;
         return false;
     }
-    if (!take(opened.get()) || fstat(opened.get(), &status) != 0) return false;
+    if (!lock(opened.get()) || fstat(opened.get(), &status) != 0) return false;
     bytes_ = static_cast<std::uint64_t>(status.st_size);
     descriptor_ = std::move(opened);
     char last = '\n';
     static_cast<void>(pread(descriptor_.get(), &last, 1, status.st_size - 1));
-    if (last != '\n') static_cast<void>(write("\n"));  // its writer was killed
+    if (last != '\n') static_cast<void>(write("\n"));  // the writer of the incomplete line was killed
     return true;
 }
 
 inline bool RotatedFile::begins_with(const std::string& path, std::string_view bytes) noexcept {
-    constexpr std::size_t kMostBytes = 256;
-    std::array<char, kMostBytes> found{};
-    bytes = bytes.substr(0, kMostBytes);
+    constexpr std::size_t kMaxBytes = 256;
+    std::array<char, kMaxBytes> found{};
+    bytes = bytes.substr(0, kMaxBytes);
     const Descriptor readable{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
     if (!readable) return false;
     const auto got = ::read(readable.get(), found.data(), bytes.size());
@@ -144,7 +145,7 @@ inline bool RotatedFile::begins_with(const std::string& path, std::string_view b
     return false;
 }
 
-inline bool RotatedFile::take(int descriptor) const noexcept {
+inline bool RotatedFile::lock(int descriptor) const noexcept {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK) errno = EBUSY;
         return false;
@@ -182,7 +183,7 @@ inline std::set<std::uint64_t> RotatedFile::renamed(bool plain) const {
     const std::filesystem::path path{path_};
     const auto prefix = path.filename().string() + ".";
     std::set<std::uint64_t> numbers;
-    std::error_code error;  // what cannot be listed counts as not there
+    std::error_code error;  // an unreadable folder counts as empty
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
     const std::filesystem::directory_iterator none;
     for (std::filesystem::directory_iterator at{folder, error}; !error && at != none; at.increment(error)) {
@@ -197,11 +198,11 @@ inline std::set<std::uint64_t> RotatedFile::renamed(bool plain) const {
     return numbers;
 }
 
-inline void RotatedFile::keep_newest(std::uint64_t most) const {
-    if (most == 0) return;
+inline void RotatedFile::keep_newest(std::uint64_t max) const {
+    if (max == 0) return;
     auto numbers = renamed();
     std::error_code stays;
-    for (; numbers.size() > most; numbers.erase(numbers.begin())) {
+    for (; numbers.size() > max; numbers.erase(numbers.begin())) {
         const auto name = path_ + "." + std::to_string(*numbers.begin());
         std::filesystem::remove(name, stays);
         std::filesystem::remove(name + kPacked, stays);
@@ -209,12 +210,12 @@ inline void RotatedFile::keep_newest(std::uint64_t most) const {
 }
 
 inline bool RotatedFile::move_away() noexcept {
-    // The highest number is the newest file's, also when the first ones were removed.
+    // The highest number is that of the newest file, even if the first ones were removed.
     if (next_number_ == 0) {
         const auto known = renamed();
         next_number_ = known.empty() ? 1 : *known.rbegin() + 1;
     }
-    // A hard link refuses to replace what is there, which rename does not.
+    // A hard link, unlike rename, does not replace an existing file.
     std::string name;
     do {
         name = path_ + "." + std::to_string(next_number_++);
@@ -246,6 +247,7 @@ inline std::size_t RotatedFile::write_lines(std::string_view text) noexcept {
 
 inline std::size_t RotatedFile::write_to(int descriptor, std::string_view text) noexcept {
     ssize_t written = 0;
+    const FileSizeLimit limit;
     do written = ::write(descriptor, text.data(), text.size());
     while (written < 0 && errno == EINTR);
     return written < 0 ? 0 : static_cast<std::size_t>(written);

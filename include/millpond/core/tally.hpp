@@ -5,9 +5,9 @@
 
 namespace millpond::core {
 
-/// A count that one thread writes and any thread reads.
+/// Counter that one thread writes and any thread reads.
 ///
-/// Threads: add and set on the owner's thread only; read on any. No read-modify-write: an add is a load and a store.
+/// Threads: add and set on the owner's thread only; read on any. `add` is a load and a store, not a read-modify-write.
 class Tally {
 public:
     void add(std::uint64_t n = 1) noexcept { set(read() + n); }

@@ -9,12 +9,11 @@
 
 namespace millpond::core {
 
-/// Names the calling thread, as `top -H`, `ps -L` and gdb show it. Of a name longer than the kernel's 15 bytes the rest
-/// is left out.
+/// Names the calling thread for `top -H`, `ps -L` and gdb. The kernel keeps the first 15 bytes.
 inline void name_this_thread(std::string_view name) noexcept {
-    constexpr std::size_t kMostBytes = 15;
-    std::array<char, kMostBytes + 1> text{};
-    std::ranges::copy(name.substr(0, kMostBytes), text.begin());
+    constexpr std::size_t kMaxBytes = 15;
+    std::array<char, kMaxBytes + 1> text{};
+    std::ranges::copy(name.substr(0, kMaxBytes), text.begin());
     static_cast<void>(pthread_setname_np(pthread_self(), text.data()));
 }
 

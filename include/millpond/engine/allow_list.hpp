@@ -9,7 +9,7 @@
 
 namespace millpond::engine {
 
-/// Addresses that may connect, as ranges. An empty list admits all.
+/// Address ranges that may connect. An empty list permits all addresses.
 ///
 /// Threads: a value.
 /// Source:  CIDR notation, RFC 4632 section 3.1; IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2) count as IPv4.
@@ -17,15 +17,15 @@ class AllowList {
 public:
     AllowList() = default;
 
-    /// range: "10.0.0.0/8", "192.168.1.7", "fd00::/8". Throws std::invalid_argument that quotes it and names what is
-    /// wrong.
+    /// Adds a range: "10.0.0.0/8", "192.168.1.7", "fd00::/8". Throws std::invalid_argument that quotes it and names the
+    /// error.
     void add(std::string_view range);
 
     [[nodiscard]] bool contains(const net::SocketAddress& address) const noexcept;
     [[nodiscard]] bool empty() const noexcept { return ranges_.empty(); }
 
 private:
-    // IPv4 addresses are kept as IPv4-mapped ones.
+    // IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
     using Bytes = std::array<std::uint8_t, 16>;
     struct Range {
         Bytes network{};

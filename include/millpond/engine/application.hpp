@@ -16,26 +16,27 @@ namespace millpond::engine {
 /// Threads: the engine's thread.
 class SessionLink {
 public:
-    /// As fix::Session::send, at this moment.
+    /// Sends a message now, see fix::Session::send.
     template <class Fill>
     [[nodiscard]] bool send(std::string_view msg_type, Fill&& fill, const fix::Routing& routing = {}) {
-        return session().send(msg_type, now(), std::forward<Fill>(fill), routing);
+        return sending_session().send(msg_type, now(), std::forward<Fill>(fill), routing);
     }
-    void logout(std::string_view reason) { session().logout(reason, now()); }
-    [[nodiscard]] virtual fix::Session& session() noexcept = 0;
-    /// The same session for other threads.
+    void logout(std::string_view reason) { sending_session().logout(reason, now()); }
+    [[nodiscard]] virtual const fix::Session& session() const noexcept = 0;
+    /// Handle of the session for other threads.
     [[nodiscard]] virtual SessionHandle& handle() noexcept = 0;
-    /// Monotonic time at which the engine took up what it is doing: found that the message's bytes had come, for one.
+    /// Monotonic time at which the current action began, for example when the message's bytes were available.
     [[nodiscard]] virtual std::int64_t began_ns() const noexcept = 0;
-    /// The peer's address; none while disconnected.
+    /// The peer's address; empty while disconnected.
     [[nodiscard]] virtual const net::SocketAddress& peer() const noexcept = 0;
 
 protected:
     ~SessionLink() = default;
+    [[nodiscard]] virtual fix::Session& sending_session() noexcept = 0;
     [[nodiscard]] virtual core::Moment now() const noexcept = 0;
 };
 
-/// What the engine calls when something happened in a session, on its own thread.
+/// Callbacks of the engine for the events of sessions, on the I/O thread.
 class Application {
 public:
     virtual ~Application() = default;
@@ -44,8 +45,8 @@ public:
         static_cast<void>(link), static_cast<void>(logon);
         return true;
     }
-    /// A session message is about to be encoded into the store, gap fills included. Its number and time are final; the
-    /// draft takes further fields, and a Logon may be refused. Nothing can be sent from within this call.
+    /// Called before a session message, also a gap fill, is encoded into the store. Its number and time are final;
+    /// further fields may be added to the draft, and a Logon may be refused. Nothing can be sent from within this call.
     virtual void on_send_admin(SessionLink& link, fix::AdminDraft& draft) {
         static_cast<void>(link), static_cast<void>(draft);
     }
@@ -53,17 +54,17 @@ public:
     virtual void on_logout(SessionLink& link, std::string_view text) {
         static_cast<void>(link), static_cast<void>(text);
     }
-    /// The session's connection did not log on; on_closed follows. With RefusalReason::unreachable none came about, and
-    /// on_closed does not follow.
+    /// Called when a connection did not log on; on_closed follows. RefusalReason::unreachable: there was no connection,
+    /// and on_closed does not follow.
     virtual void on_refused(SessionLink& link, const Refusal& why) { static_cast<void>(link), static_cast<void>(why); }
-    /// The connection is gone, or none came about. The last call of an action: what it throws leaves the engine as it
-    /// is, and IoThread::poll.
+    /// Called when the connection has ended. It is the last call of an action: an exception leaves IoThread::poll and
+    /// changes nothing in the engine.
     virtual void on_closed(SessionLink& link, Closed reason) { static_cast<void>(link), static_cast<void>(reason); }
     [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
-    /// The peer asks again for an application message that this side has sent, given as it was stored. False: its
-    /// number is filled instead, and the peer never gets it; a stale order, say. Comes on the I/O thread for each
-    /// message of a resend, up to SessionConfig::resend_burst in a row, so it delays all sessions of the thread: look
-    /// something up, wait for nothing. Nothing can be sent from within this call, and the message ends with it.
+    /// Called before an application message is resent, with the stored message. Returns false to send a gap fill
+    /// instead, for example for a stale order. Called on the I/O thread for each message of a resend, up to
+    /// SessionConfig::resend_burst in a row, so it delays all sessions of the thread and must not block. Nothing can be
+    /// sent from within this call. message: valid during the call.
     [[nodiscard]] virtual bool may_resend(SessionLink& link, const fix::Message& message) {
         static_cast<void>(link), static_cast<void>(message);
         return true;
@@ -71,7 +72,15 @@ public:
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {
         static_cast<void>(link), static_cast<void>(reject);
     }
-    /// The peer requested messages that the store no longer has: they are lost to it.
+    /// Called when a message of the peer was rejected by the session or by the verdict of on_message, or is too long.
+    virtual void on_rejected(SessionLink& link, const fix::RejectedMessage& rejected) {
+        static_cast<void>(link), static_cast<void>(rejected);
+    }
+    /// See fix::SessionHandler::on_heartbeat_changed.
+    virtual void on_heartbeat_changed(SessionLink& link, std::int64_t seconds) {
+        static_cast<void>(link), static_cast<void>(seconds);
+    }
+    /// Called when the peer requested messages that are no longer in the store, or damaged there.
     virtual void on_history_lost(SessionLink& link, const fix::LostHistory& lost) {
         static_cast<void>(link), static_cast<void>(lost);
     }

@@ -15,7 +15,7 @@
 
 namespace millpond::engine {
 
-/// A message that a producer is about to send: owns it, and knows how long its memory took to get.
+/// A message that a producer is about to send, with the duration of its allocation.
 template <class T>
 class Draft {
 public:
@@ -34,14 +34,14 @@ private:
     std::uint64_t acquire_ticks_{0};
 };
 
-/// Sends messages of any number of threads through one session. A producer takes a message from the pool, fills it and
-/// hands it to one of four lanes; the session's I/O thread takes the most urgent, encodes it into the message store's
-/// next place, sends the same bytes from there and releases the message. A producer never waits: a full lane refuses at
-/// once, whatever the peer does. A message that cannot be encoded uses up no sequence number.
+/// Sends messages of any number of threads through one session. A producer acquires a message from the pool, fills it
+/// and pushes it to one of four lanes; the session's I/O thread pops the most urgent one, encodes it into the message
+/// store, sends the bytes from there and releases the message. A producer never waits: a full lane refuses at once. A
+/// message that cannot be encoded uses no sequence number.
 ///
 /// Threads: try_make and try_send on any; the listener is called on the I/O thread; constructed and destroyed on any
 ///          but the I/O thread's callbacks. The session and the pool must outlive it.
-/// Memory:  the lanes and what Sender takes, in the constructor.
+/// Memory:  the lanes and the memory of Sender, allocated in the constructor.
 template <class T, class Encoder, class Policy = memory::Unchecked>
 class AsyncSender final : public detail::Sender {
     static_assert(EncoderOf<Encoder, T>);
@@ -49,7 +49,7 @@ class AsyncSender final : public detail::Sender {
 public:
     using Pool = memory::MessagePool<T, Policy>;
 
-    /// listener: null, or outlives the sender. Throws std::invalid_argument: a capacity that is no power of two.
+    /// listener: null, or outlives the sender. Throws std::invalid_argument if a capacity is not a power of two.
     AsyncSender(SessionHandle& session, Pool& pool, Encoder encoder = {}, const SenderOptions& options = {},
                 SendListener<T>* listener = nullptr)
         : Sender(session, options),
@@ -59,14 +59,14 @@ public:
           lanes_(options.lane_capacity, options.patience) {
         attach();
     }
-    /// What still waits is reported as shut_down.
+    /// Reports waiting messages as failed with shut_down.
     ~AsyncSender() {
         close();
         detach();
         fail_all(SendFailure::shut_down);
     }
 
-    /// A message of the pool; empty when that is exhausted.
+    /// Acquires a message from the pool; empty if the pool is exhausted.
     template <class... Args>
     [[nodiscard]] Draft<T> try_make(Args&&... args) {
         const auto before = core::ticks();
@@ -74,7 +74,7 @@ public:
         return {std::move(message), core::ticks() - before};
     }
 
-    /// Passes the message on. If it returns `full` or `closed`, the caller keeps it.
+    /// Passes the message to the I/O thread. If it returns `full` or `closed`, the caller keeps the message.
     [[nodiscard]] Handed try_send(Draft<T>&& draft, const SendTerms& terms = {}) noexcept;
     [[nodiscard]] Handed try_send(memory::Pooled<T>&& message, const SendTerms& terms = {}) noexcept {
         Draft<T> draft{std::move(message)};
@@ -95,7 +95,7 @@ private:
         return static_cast<T*>(outgoing.message);
     }
 
-    bool take(detail::Outgoing& into) noexcept override { return lanes_.try_pop(into).has_value(); }
+    bool pop(detail::Outgoing& into) noexcept override { return lanes_.try_pop(into).has_value(); }
     bool send(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
         return detail::hand_encoded<false>(encoder_, *as_message(outgoing), session, now);
     }
@@ -104,10 +104,10 @@ private:
     }
     bool is_filling() const noexcept override { return depth() > lanes_.capacity() / 2; }
     void release(const detail::Outgoing& outgoing) noexcept override { pool_->release(as_message(outgoing)); }
-    void tell_sent(const Sent& sent) noexcept override {
+    void report_sent(const Sent& sent) noexcept override {
         if (listener_ != nullptr) listener_->on_sent(sent);
     }
-    void tell_failed(const detail::Outgoing& outgoing, SendFailure failure) noexcept override {
+    void report_failed(const detail::Outgoing& outgoing, SendFailure failure) noexcept override {
         if (listener_ != nullptr) listener_->on_failed(*as_message(outgoing), failure, outgoing.token);
     }
 

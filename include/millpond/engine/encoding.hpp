@@ -8,8 +8,8 @@
 
 namespace millpond::engine {
 
-/// Makes FIX messages of an application's type: `msg_type` names the message, `encode` adds its body and says whether
-/// it could. `routing`, where there is one, gives the header's fields for a firm behind the counterparty.
+/// Encodes an application's type as FIX messages: `msg_type` returns the MsgType, `encode` adds the body and returns
+/// false if it cannot. An optional `routing` returns the header fields for a firm behind the counterparty.
 template <class Encoder, class T>
 concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& writer) {
     { encoder.msg_type(message) } -> std::convertible_to<std::string_view>;
@@ -18,7 +18,7 @@ concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& wr
 
 namespace detail {
 
-/// keeps: by Session::keep, else by Session::send.
+/// Encodes a message and sends it, or stores it with Session::keep if `keeps`.
 template <bool keeps, class T, EncoderOf<T> Encoder>
 [[nodiscard]] bool hand_encoded(Encoder& encoder, const T& message, fix::Session& session, core::Moment now) {
     fix::Routing routing;

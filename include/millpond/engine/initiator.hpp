@@ -12,26 +12,28 @@
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/proxy.hpp>
 #include <millpond/engine/session_options.hpp>
-#include <millpond/engine/tls.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/tls/context.hpp>
 
 namespace millpond::engine {
 
 class StoreKeeper;
 
-/// How an initiator comes back.
+/// Delays between attempts to connect.
 struct Reconnect {
-    std::chrono::milliseconds first{1'000};  ///< After all hosts failed once; doubles from there.
-    std::chrono::milliseconds longest{30'000};
-    double jitter{0.2};  ///< Each wait is longer or shorter by up to this part.
+    std::chrono::milliseconds first{
+        1'000};  ///< Delay after all hosts failed once; doubles with each further failure, up to `max`.
+    std::chrono::milliseconds max{30'000};
+    double jitter{0.2};  ///< Maximum random change of each delay, as a fraction of it.
     std::chrono::milliseconds connect_timeout{5'000};
+    friend bool operator==(const Reconnect&, const Reconnect&) = default;
 };
 
-/// Connects FIX sessions and keeps them connected: while the session's schedule is open, it tries its hosts one after
-/// the other, the last good one first, and waits longer and longer once all have failed.
+/// Connects FIX sessions and keeps them connected: while the session's schedule is open, it tries its hosts in turn,
+/// beginning with the one that accepted last, and backs off once all have failed.
 ///
-/// Threads: as Acceptor.
-/// Memory:  each session's buffers are taken when it is added; names are looked up on separate threads.
+/// Threads: see Acceptor.
+/// Memory:  each session's buffers are allocated when it is added; names are looked up on separate threads.
 /// Source:  connect(2), tcp(7).
 class Initiator {
 public:
@@ -41,23 +43,23 @@ public:
     Initiator& operator=(const Initiator&) = delete;
 
     struct Options {
-        std::vector<Host> hosts;
+        std::vector<Host> hosts{};
         Reconnect reconnect{};
-        std::optional<TlsOptions> tls{};
+        std::optional<tls::Options> tls{};
         std::optional<Proxy> proxy{};
-        /// Local address of connections; empty: that of the route. Port 0: any.
+        /// Local address of connections; empty: chosen by the route. Port 0: any.
         net::SocketAddress local_address{};
     };
 
-    /// Begins to connect. session.config.role is set to initiator. application must outlive the initiator; `on` is the
-    /// thread that the session runs on, the initiator's where null. Throws std::invalid_argument: no host, the same ids
-    /// twice, a store that is too small for its messages.
+    /// Adds a session and starts to connect, with session.config.role set to initiator. application: outlives the
+    /// initiator. on: the thread that runs the session; null: the initiator's. Throws std::invalid_argument if there is
+    /// no host, for the same ids twice, or if a store is too small for its messages.
     SessionHandle& add(SessionOptions session, Options options, Application& application, IoThread* on = nullptr);
 
-    /// As Acceptor::remove.
+    /// Removes a session, see Acceptor::remove.
     void remove(const SessionHandle& session);
 
-    /// Sessions that have a connection.
+    /// Number of sessions that have a connection.
     [[nodiscard]] std::size_t connected() const;
     [[nodiscard]] std::vector<std::shared_ptr<SessionHandle>> sessions() const;
 

@@ -8,34 +8,34 @@
 
 namespace millpond::engine {
 
-/// What a connection that asks for a session shows of itself.
+/// Credentials in a Logon for a session.
 struct LogonAttempt {
-    std::string comp_id{};                         ///< SenderCompID of the Logon.
-    std::string username{};                        ///< Username(553).
-    std::string password{};                        ///< Password(554).
-    std::string new_password{};                    ///< NewPassword(925).
-    net::SocketAddress peer{};                     ///< Its address.
-    std::vector<std::string> certificate_names{};  ///< Of a certificate that TLS verified: "CN=desk,O=Broker" (subject,
-                                                   ///< RFC 2253) and "DNS:" (in lower case), "URI:", "email:" and
-                                                   ///< "IP:" with a name.
-    /// A guard that the session had before has put the new password in force in place of the old one.
+    std::string comp_id{};       ///< SenderCompID of the Logon.
+    std::string username{};      ///< Username(553).
+    std::string password{};      ///< Password(554).
+    std::string new_password{};  ///< NewPassword(925).
+    net::SocketAddress peer{};   ///< Address of the peer.
+    std::vector<std::string>
+        certificate_names{};  ///< Names in a certificate that TLS verified: "CN=desk,O=Broker" (subject, RFC 2253) and
+                              ///< "DNS:" (in lower case), "URI:", "email:" and "IP:" with a name.
+    /// Whether the session's previous guard has already replaced the old password by the new one.
     bool password_changed{false};
 };
 
-/// What a guard says of an attempt.
+/// Answer of a guard.
 struct LogonAnswer {
-    std::string refusal{};  ///< Empty: it may; else why not, for the log.
+    std::string refusal{};  ///< Reason of the refusal, for the log; empty: accepted.
     bool password_changed{
         false};  ///< The reply has SessionStatus(1409) = 1 where the dictionary's Logon has that field.
 };
 
-/// Decides which connections may ask an acceptor's session to log on. It is asked before the session: a connection that
-/// it refuses is closed without a reply and costs no number. Where the session gets another guard meanwhile, that one
-/// is asked too. A later Logon of the same connection, which resets the numbers, must be of the same user and have no
-/// NewPassword; its password is not looked at. A Logon with Username, Password or NewPassword more than once is refused
-/// before it is asked.
+/// Decides which connections may log on to an acceptor's session. The guard is asked before the session: a refused
+/// connection is closed without a reply and uses no sequence number. If the session gets another guard meanwhile, that
+/// guard is asked too. A later Logon on the same connection, which resets the numbers, must be of the same user and
+/// have no NewPassword; its password is not checked. A Logon that repeats Username, Password or NewPassword is refused
+/// before the guard is asked.
 ///
-/// Threads: check on the acceptor's I/O thread, and for sessions of several acceptors on several of them.
+/// Threads: check is called on the acceptor's I/O thread, and for sessions of several acceptors on several threads.
 class LogonGuard {
 public:
     using Answer = std::function<void(LogonAnswer)>;
@@ -45,8 +45,8 @@ public:
     LogonGuard& operator=(const LogonGuard&) = delete;
     virtual ~LogonGuard() = default;
 
-    /// Must not wait: `answer` is called once, within this call or later on any thread, also after the acceptor is
-    /// gone. Until then the connection waits, as long as for its first message.
+    /// Checks a Logon. Must not block: call `answer` once, within this call or later on any thread, even after the
+    /// acceptor was destroyed. The connection waits for it, at most as long as for its first message.
     virtual void check(LogonAttempt attempt, Answer answer) = 0;
 };
 

@@ -5,14 +5,14 @@
 
 namespace millpond::engine {
 
-/// Where a counterparty, or a proxy, listens.
+/// Host name and port of a counterparty or a proxy.
 struct Host {
-    std::string name;  ///< A name or an address.
+    std::string name;  ///< Host name or address.
     std::uint16_t port{0};
+    friend bool operator==(const Host&, const Host&) = default;
 };
 
-/// What an initiator connects through. TLS runs inside, with the counterparty itself; names of counterparties are
-/// looked up by the proxy.
+/// A proxy that an initiator connects through. TLS is end to end with the counterparty, whose name the proxy looks up.
 struct Proxy {
     enum class Kind : std::uint8_t { socks5, http_connect };
     Kind kind{Kind::socks5};

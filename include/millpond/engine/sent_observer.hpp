@@ -6,13 +6,13 @@ namespace millpond::engine {
 
 class SessionLink;
 
-/// Sees the messages of a session, those of senders and of the session layer included.
+/// Receives all messages that a session sends, including those of senders and of the session layer.
 ///
-/// Threads: the I/O thread's.
+/// Threads: the I/O thread.
 class SentObserver {
 public:
-    /// A message has its number and lies in the store; the socket may not have it yet. Resends and gap fills are not
-    /// shown again. Nothing can be sent from within this call, and the message ends with it.
+    /// Called for a message that has its number and is in the store, possibly before it is written to the socket; not
+    /// for resends and gap fills. Nothing can be sent from within this call. message: valid during the call.
     virtual void on_sent(SessionLink& link, std::string_view message) noexcept = 0;
 
 protected:

@@ -15,46 +15,45 @@
 namespace millpond::engine {
 
 namespace detail {
-class Sender;
+class SenderPort;
 }
 
-/// A session of an acceptor or initiator, as other threads may see and steer it. Lives as long as that.
+/// Status and commands of a session for other threads. Lives as long as its acceptor or initiator.
 ///
 /// Threads: any.
 class SessionHandle {
 public:
-    /// "FIX.4.4:HOUSE->CLIENT": BeginString, our id, the peer's.
+    /// Name of the session, "FIX.4.4:HOUSE->CLIENT": BeginString, our id, the peer's.
     [[nodiscard]] virtual const std::string& name() const noexcept = 0;
     [[nodiscard]] virtual SessionStatus status() const = 0;
     [[nodiscard]] virtual IoThread& io() const noexcept = 0;
 
-    /// These are done on the I/O thread, soon.
-    /// Begins the Logout handshake. An initiator stays logged out until `request_logon`.
+    // Requests are performed later, on the I/O thread.
+    /// Starts the Logout handshake. The session stays logged out until `request_logon`.
     virtual void request_logout(std::string reason) = 0;
-    /// An initiator connects again, an acceptor lets the peer in again.
+    /// Lets the session connect or accept its peer again.
     virtual void request_logon() = 0;
     /// Resets both numbers; a session that is logged on logs out first.
     virtual void request_reset() = 0;
-    /// Sets the numbers of a session that is not connected. `done` false: it is connected, and nothing changed.
+    /// Sets the numbers of a session that is not connected. done: called with false if the session is connected, so
+    /// that nothing changed.
     virtual void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
                                  std::function<void(bool done)> done = {}) = 0;
 
-    /// Has a session that another machine took over from run here again, as the next epoch. `done`: an error, or empty:
-    /// it runs.
+    /// Runs a session here again after another machine has taken over, as the next epoch. done: called with an error,
+    /// or an empty string.
     virtual void request_promotion(std::function<void(std::string error)> done) = 0;
-    /// Another machine has taken over with this epoch: the session ends, and does not run until it is promoted.
+    /// Stops the session because another machine has taken over with this epoch. It does not run until it is promoted.
     virtual void request_supersede(std::uint64_t epoch) = 0;
 
-    /// Null: no tap. Must outlive the session.
+    /// Sets the session's tap, which must outlive the session; null: no tap.
     virtual void set_tap(WireTap* tap) = 0;
 
-    /// Lists the session's counters; the label `session` is its name.
+    /// Adds the session's counters to the registry; the label `session` is its name.
     [[nodiscard]] virtual std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const = 0;
 
-    /// For AsyncSender and ChannelSender.
-    virtual void attach(detail::Sender& sender) = 0;
-    virtual void detach(detail::Sender& sender) noexcept = 0;
-    virtual void signal() noexcept = 0;
+    /// Interface for AsyncSender.
+    [[nodiscard]] virtual detail::SenderPort& sender_port() noexcept = 0;
 
 protected:
     ~SessionHandle() = default;

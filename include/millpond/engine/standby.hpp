@@ -7,54 +7,55 @@
 #include <string_view>
 
 #include <millpond/engine/proxy.hpp>
-#include <millpond/engine/tls.hpp>
+#include <millpond/tls/context.hpp>
 
 namespace millpond::engine {
 
-/// What a session's messages wait for.
+/// Policy for when a session's messages are sent.
 enum class StandbyMode : std::uint8_t {
-    none,      ///< Nothing: they are sent, and copied meanwhile.
-    received,  ///< Their bytes reach the counterparty's socket once the standby has them.
+    none,      ///< At once; they are copied to the standby in parallel.
+    received,  ///< Once the standby has received them.
 };
 
-/// What a session does when its standby is lost.
+/// Policy of a session whose standby is lost.
 enum class OnStandbyLoss : std::uint8_t {
-    /// It loses its connection, and gets none until the standby has everything again. A session that was promoted goes
-    /// on without until a standby has had everything once: the machine that it took over from may never come back.
+    /// Disconnects until the standby is complete again. A session that was promoted continues until a standby has been
+    /// complete once: the machine that it took over from may never come back.
     stop,
-    go_on,  ///< It continues without.
+    go_on,  ///< Continues without a standby.
 };
 
-/// The machine that holds a copy of a session's store: a ReplicaServer. The store must be in a file.
+/// Options for the machine that holds a copy of a session's store, a ReplicaServer. The store must be in a file.
 struct StandbyOptions {
     Host host{};
     StandbyMode mode{StandbyMode::received};
     OnStandbyLoss on_loss{OnStandbyLoss::stop};
-    /// The standby is lost when it has not acknowledged something for so long, or was not connected.
+    /// The standby is lost after this time without an acknowledgement or a connection.
     std::chrono::nanoseconds timeout{std::chrono::seconds{2}};
-    std::optional<TlsOptions> tls{};
-    std::string token{};  ///< Shown to the standby, once its certificate is checked.
+    std::optional<tls::Options> tls{};
+    std::string token{};  ///< Sent to the standby once its certificate is verified.
+    friend bool operator==(const StandbyOptions&, const StandbyOptions&) = default;
 };
 
-/// A session's standby at some moment.
+/// Snapshot of a session's standby.
 struct StandbyStatus {
     enum class State : std::uint8_t {
-        off,         ///< There is none.
-        connecting,  ///< No connection; its timeout is not over.
-        filling,     ///< It gets what it lacks.
-        attached,    ///< It has everything, but for what is on its way.
-        lost,        ///< Its timeout is over.
-        superseded,  ///< It has taken over, and this session does not run any more.
+        off,         ///< No standby is configured.
+        connecting,  ///< Not connected; the timeout has not passed.
+        filling,     ///< Receiving missing messages.
+        attached,    ///< Complete except for messages in flight.
+        lost,        ///< The timeout has passed.
+        superseded,  ///< The standby has taken over, and this session does not run.
     };
     State state{State::off};
     StandbyMode mode{StandbyMode::none};
     OnStandbyLoss on_loss{OnStandbyLoss::stop};
-    bool goes_on{false};       ///< It continues without the standby, because of on_loss or a promotion.
-    std::uint64_t behind{0};   ///< Messages sent that it may not have.
-    std::uint64_t losses{0};   ///< Times that it was lost.
-    std::uint64_t skipped{0};  ///< Messages that left the store before it could have them.
-    std::uint64_t epoch{0};    ///< Of the store.
-    std::string error{};       ///< Of the latest connection; empty: none.
+    bool goes_on{false};       ///< Whether the session runs without the standby, because of on_loss or a promotion.
+    std::uint64_t behind{0};   ///< Sent messages that are not acknowledged.
+    std::uint64_t losses{0};   ///< Times that the standby was lost.
+    std::uint64_t skipped{0};  ///< Messages that left the store before they were copied.
+    std::uint64_t epoch{0};    ///< Epoch of the store.
+    std::string error{};       ///< Error of the latest connection; empty: no error.
 };
 
 [[nodiscard]] std::string_view name(StandbyStatus::State state) noexcept;

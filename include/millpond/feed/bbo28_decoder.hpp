@@ -15,14 +15,14 @@
 
 namespace millpond::feed {
 
-/// Makes one Quote of each bbo28 datagram.
+/// Makes a Quote of each bbo28 datagram.
 ///
 /// Threads: one; counters() may be read on any.
-/// Memory:  a WireKeyIndex of the table's capacity, taken once from `memory` in the constructor.
+/// Memory:  a WireKeyIndex of the table's capacity, allocated once from `memory` in the constructor.
 class Bbo28Decoder {
 public:
     struct Options {
-        Venue venue{};  ///< The format names none.
+        Venue venue{};  ///< The format carries no venue.
     };
 
     Bbo28Decoder(InstrumentTable& instruments, const Options& options,
@@ -84,13 +84,12 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
     quote.channel = arrival.channel;
     quote.ask_size = message.ask_size();
     quote.bid_size = message.bid_size();
-    quote.ask_price = quote.ask_size != 0 ? message.ask_price() : 0;
-    quote.bid_price = quote.bid_size != 0 ? message.bid_price() : 0;
+    quote.ask_price = quote.ask_size != 0 ? price_from<kBbo28Scale>(message.ask_price()) : 0;
+    quote.bid_price = quote.bid_size != 0 ? price_from<kBbo28Scale>(message.bid_price()) : 0;
     quote.receive_utc_ns = arrival.receive_utc_ns;
     quote.receive_ticks = arrival.receive_ticks;
     const bool both = quote.bid_size != 0 && quote.ask_size != 0;
-    if (both && message.spread() != static_cast<std::uint32_t>(quote.ask_price - quote.bid_price))
-        spread_mismatches_.add();
+    if (both && message.spread() != message.ask_price() - message.bid_price()) spread_mismatches_.add();
     counters_.applied.add();
     emit(counters_, handler, quote);
     return {.messages = 1};

@@ -16,8 +16,9 @@ namespace millpond::feed {
 /// ```
 /// Bytes before them are ignored. The format has no sequence number and no exchange time.
 inline constexpr std::size_t kBbo28Bytes = 28;
+inline constexpr std::int64_t kBbo28Scale = 10'000;  ///< Scale of prices.
 
-/// The fields of a message, read in place: `bytes` are kBbo28Bytes long; any are a message.
+/// Reads the fields of a message in place. Any kBbo28Bytes bytes are a valid message.
 class Bbo28View {
 public:
     explicit Bbo28View(const std::byte* bytes) noexcept : bytes_(bytes) {}
@@ -27,7 +28,7 @@ public:
     [[nodiscard]] std::uint32_t ask_price() const noexcept { return core::load_be<std::uint32_t>(bytes_ + 8); }
     [[nodiscard]] std::uint32_t bid_size() const noexcept { return core::load_be<std::uint32_t>(bytes_ + 12); }
     [[nodiscard]] std::uint32_t bid_price() const noexcept { return core::load_be<std::uint32_t>(bytes_ + 16); }
-    /// The eight characters as one number.
+    /// The eight characters as an integer.
     [[nodiscard]] std::uint64_t symbol() const noexcept { return core::load_be<std::uint64_t>(bytes_ + 20); }
     [[nodiscard]] std::span<const std::byte> symbol_bytes() const noexcept { return {bytes_ + 20, 8}; }
 
@@ -41,10 +42,10 @@ struct Bbo28Message {
     std::uint32_t ask_price;
     std::uint32_t bid_size;
     std::uint32_t bid_price;
-    std::string_view symbol;  ///< Its first eight characters travel.
+    std::string_view symbol;  ///< Only its first eight characters are sent.
 };
 
-/// Fills kBbo28Bytes.
+/// Writes kBbo28Bytes.
 inline void write_bbo28(std::byte* bytes, const Bbo28Message& message) noexcept {
     core::store_be(bytes, message.spread);
     core::store_be(bytes + 4, message.ask_size);

@@ -2,15 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
 
 namespace millpond::feed {
 
-/// What a decoder did, one for each decoder. The decoder's thread adds, any reads.
+/// Counters of a decoder. The decoder's thread adds, any thread reads.
 ///
-/// Every message is counted once more by what became of it:
+/// Every message is also counted by its outcome:
 /// messages = applied + ignored + unknown + stale + refused + rejected.
 struct DecodeCounters {
     core::Tally datagrams;
@@ -18,15 +19,15 @@ struct DecodeCounters {
     core::Tally malformed;      ///< Datagrams with an error.
     core::Tally dropped_bytes;  ///< Bytes of malformed datagrams that were not decoded.
     core::Tally heartbeats;
-    core::Tally agreed;  ///< Heartbeats of exactly the number that came next: nothing was missed until then. No metric.
+    core::Tally agreed;  ///< Heartbeats with exactly the next number: no message was missed before them. Not a metric.
 
     core::Tally messages;
     core::Tally applied;   ///< Changed a quote or a book, or became an event.
-    core::Tally ignored;   ///< Understood, but of no consequence here.
-    core::Tally unknown;   ///< Of a type that is not known: skipped by length.
-    core::Tally stale;     ///< Late, duplicated or of a past session.
-    core::Tally refused;   ///< No room for its instrument or order.
-    core::Tally rejected;  ///< Of a known type, but of a wrong length or with impossible contents.
+    core::Tally ignored;   ///< Valid messages that change nothing.
+    core::Tally unknown;   ///< Messages of an unknown type, skipped by length.
+    core::Tally stale;     ///< Messages that are late, duplicated or of an earlier session.
+    core::Tally refused;   ///< Messages whose instrument or order did not fit.
+    core::Tally rejected;  ///< Messages of a known type with a wrong length or impossible contents.
 
     core::Tally quotes;
     core::Tally trades;
@@ -34,21 +35,39 @@ struct DecodeCounters {
     core::Tally statuses;
     core::Tally gaps;
     core::Tally clears;
+    core::Tally orders;
+    core::Tally levels;
+    core::Tally imbalances;
+    core::Tally bands;
+    core::Tally definitions;
     core::Tally crossed;  ///< Quotes whose bid is above the ask; published unchanged.
 
-    /// A datagram with an error, and the number of its bytes that were not decoded.
+    /// The counter for events of a type.
+    [[nodiscard]] core::Tally& of(const Quote&) noexcept { return quotes; }
+    [[nodiscard]] core::Tally& of(const Trade&) noexcept { return trades; }
+    [[nodiscard]] core::Tally& of(const TradeBreak&) noexcept { return trade_breaks; }
+    [[nodiscard]] core::Tally& of(const Status&) noexcept { return statuses; }
+    [[nodiscard]] core::Tally& of(const Gap&) noexcept { return gaps; }
+    [[nodiscard]] core::Tally& of(const Clear&) noexcept { return clears; }
+    [[nodiscard]] core::Tally& of(const Order&) noexcept { return orders; }
+    [[nodiscard]] core::Tally& of(const Level&) noexcept { return levels; }
+    [[nodiscard]] core::Tally& of(const Imbalance&) noexcept { return imbalances; }
+    [[nodiscard]] core::Tally& of(const Band&) noexcept { return bands; }
+    [[nodiscard]] core::Tally& of(const Definition&) noexcept { return definitions; }
+
+    /// Counts a datagram with an error, and the bytes of it that were not decoded.
     void add_malformed(std::size_t undecoded_bytes) noexcept {
         malformed.add();
         dropped_bytes.add(undecoded_bytes);
     }
 
-    /// next: the number that comes next, now that the heartbeat has been followed.
+    /// Counts a heartbeat. announced: its number; next: the number expected after it was applied.
     void add_heartbeat(std::uint64_t announced, std::uint64_t next) noexcept {
         heartbeats.add();
         if (announced == next) agreed.add();
     }
 
-    /// Calls visit(name, help, tally) for each.
+    /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
         visitor("datagrams", "Datagrams handed to the decoder.", datagrams);
@@ -69,44 +88,26 @@ struct DecodeCounters {
         visitor("statuses", "Trading status events emitted.", statuses);
         visitor("gaps", "Gap events emitted.", gaps);
         visitor("clears", "Clear events emitted.", clears);
+        visitor("orders", "Order events emitted.", orders);
+        visitor("levels", "Level events emitted.", levels);
+        visitor("imbalances", "Imbalance events emitted.", imbalances);
+        visitor("bands", "Band events emitted.", bands);
+        visitor("definitions", "Directory entries of instruments emitted.", definitions);
         visitor("crossed", "Quotes whose bid is above the ask.", crossed);
     }
 };
 
-/// Counts an event as it is handed over.
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const Quote& quote) {
-    counters.quotes.add();
-    if (quote.bid_size != 0 && quote.ask_size != 0 && quote.bid_price > quote.ask_price) counters.crossed.add();
-    handler.on(quote);
-}
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const Trade& trade) {
-    counters.trades.add();
-    handler.on(trade);
-}
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const TradeBreak& broken) {
-    counters.trade_breaks.add();
-    handler.on(broken);
-}
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const Status& status) {
-    counters.statuses.add();
-    handler.on(status);
-}
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const Gap& gap) {
-    counters.gaps.add();
-    handler.on(gap);
-}
-template <class Handler>
-void emit(DecodeCounters& counters, Handler& handler, const Clear& clear) {
-    counters.clears.add();
-    handler.on(clear);
+/// Counts an event and passes it to the handler.
+template <class Handler, class Event>
+void emit(DecodeCounters& counters, Handler& handler, const Event& event) {
+    counters.of(event).add();
+    if constexpr (std::is_same_v<Event, Quote>) {
+        if (event.bid_size != 0 && event.ask_size != 0 && event.bid_price > event.ask_price) counters.crossed.add();
+    }
+    handler.on(event);
 }
 
-/// The events that a channel's framing makes, filled from the datagram's arrival.
+/// Makes the events that the framing of a channel produces, filled from the datagram's arrival.
 [[nodiscard]] inline Gap make_gap(const Arrival& arrival, std::uint64_t first, std::uint64_t last,
                                   GapReason reason = GapReason::sequence) noexcept {
     Gap gap;

@@ -9,13 +9,13 @@
 
 namespace millpond::feed {
 
-/// A made-up market: many instruments whose best bids and offers walk at random, some busy and most quiet.
+/// A simulated market: many instruments whose best bids and offers walk at random, some busy and most quiet.
 ///
-/// Integer arithmetic only, so the same seed gives the same steps on every machine. Prices stay on a grid of 0.01, are
-/// never crossed or locked and return towards where they began. Instrument n is touched in proportion to 1/(n + 1).
+/// Uses integer arithmetic only, so the same seed gives the same steps on every machine. Prices stay on a grid of 0.01,
+/// never cross or lock, and return towards their starting point. Instrument n changes in proportion to 1/(n + 1).
 ///
 /// Threads: one.
-/// Memory:  about 100 bytes per instrument, taken in the constructor.
+/// Memory:  about 100 bytes per instrument, allocated in the constructor.
 /// Source:  xoshiro256** (Blackman and Vigna 2018), seeded by SplitMix64; Zipf's law with exponent 1.
 class GeneratedMarket {
 public:
@@ -26,12 +26,12 @@ public:
         std::size_t instruments{100};  ///< 1..kMaxInstruments.
     };
 
-    /// One change of one instrument. Its number is its place in the market, from 0.
+    /// A change of one instrument, which is identified by its index in the market.
     struct Step {
         std::uint32_t instrument{0};
         bool bid_changed{false};
         bool ask_changed{false};
-        bool traded{false};  ///< At the side that changed: its size fell by trade_size, which leaves some.
+        bool traded{false};  ///< A trade at the side that changed: its size fell by trade_size, and is still above 0.
         Price bid_price{0};
         Price ask_price{0};
         std::uint32_t bid_size{0};
@@ -39,19 +39,19 @@ public:
         std::uint32_t trade_size{0};
     };
 
-    /// Throws std::invalid_argument when there are no instruments or too many.
+    /// Throws std::invalid_argument if there are no instruments or too many.
     explicit GeneratedMarket(const Options& options);
 
-    /// The next change. Valid until the next call.
+    /// Makes the next change. The result is valid until the next call.
     const Step& next() noexcept;
 
-    /// At most eight upper-case letters.
+    /// Up to eight upper-case letters.
     [[nodiscard]] const Symbol& symbol(std::uint32_t instrument) const noexcept { return symbols_[instrument]; }
     [[nodiscard]] std::size_t size() const noexcept { return books_.size(); }
 
 private:
     struct Book {
-        std::uint32_t home_ticks;  // where the price began
+        std::uint32_t home_ticks;  // where the price started
         std::uint32_t bid_ticks;
         std::uint32_t ask_ticks;
         std::uint32_t bid_size;
@@ -70,7 +70,7 @@ private:
     std::array<std::uint64_t, 4> state_{};
     std::vector<Book> books_;
     std::vector<Symbol> symbols_;
-    std::vector<std::uint64_t> cumulative_;  // weights of instruments 0..n
+    std::vector<std::uint64_t> cumulative_;  // sums of the weights of instruments 0..n
     Step step_;
 };
 

@@ -16,10 +16,12 @@
 
 namespace millpond::feed {
 
-/// Numbers the instruments of all feeds of one thread, in the order in which they are first seen: 0, 1, 2, ...
+/// Numbers the instruments of all feeds of one thread, in the order in which they are first seen: 0, 1, 2, ...; and
+/// keeps their names and the decimals of their prices.
 ///
 /// Threads: one, the receiving one; refused() may be read on any.
-/// Memory:  about 56 bytes per instrument, taken once from `memory` in the constructor. An instrument never leaves.
+/// Memory:  about 57 bytes per instrument, allocated once from `memory` in the constructor. Instruments are never
+/// removed.
 /// Source:  open addressing with linear probing (Knuth, TAOCP 3, 6.4), at most half full, so O(1).
 class InstrumentTable {
 public:
@@ -29,20 +31,25 @@ public:
     InstrumentTable(const InstrumentTable&) = delete;
     InstrumentTable& operator=(const InstrumentTable&) = delete;
 
-    /// The instrument's number; a new one when it is seen for the first time. kNoInstrument when the table is full and
-    /// the instrument is not in it: then refused() grows by one.
-    [[nodiscard]] InstrumentId find_or_add(const Venue& venue, const Symbol& symbol) noexcept;
+    /// Returns the instrument's number, a new one for a new instrument. If the table is full and the instrument is not
+    /// in it, returns kNoInstrument and increments refused(). decimals: of a new instrument, at most kPriceDecimals; a
+    /// known one keeps its own.
+    [[nodiscard, gnu::always_inline]] InstrumentId find_or_add(const Venue& venue, const Symbol& symbol,
+                                                               unsigned decimals = kDefaultDecimals) noexcept;
 
-    /// kNoInstrument when it is not in the table.
+    /// Returns kNoInstrument if the instrument is not in the table.
     [[nodiscard]] InstrumentId find(const Venue& venue, const Symbol& symbol) const noexcept;
 
     [[nodiscard]] const Venue& venue(InstrumentId id) const noexcept { return names_[checked(id)].venue; }
     [[nodiscard]] const Symbol& symbol(InstrumentId id) const noexcept { return names_[checked(id)].symbol; }
+    /// Decimals that text has at least.
+    [[nodiscard]] unsigned decimals(InstrumentId id) const noexcept { return decimals_[checked(id)]; }
 
     [[nodiscard]] std::size_t size() const noexcept { return names_.size(); }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
-    /// Times that find_or_add had no room. The same instrument is counted at each call.
+    /// Number of find_or_add calls that failed because the table was full. Repeated calls for an instrument count
+    /// again.
     [[nodiscard]] const core::Tally& refused() const noexcept { return refused_; }
 
 private:
@@ -63,6 +70,8 @@ private:
         InstrumentId id;
     };
 
+    /// Apart from find_or_add, so that decoders inline the search.
+    [[gnu::cold]] void add(Slot& slot, std::uint32_t hash, const Name& name, unsigned decimals) noexcept;
     [[nodiscard]] static std::uint32_t hash_of(const Venue& venue, const Symbol& symbol) noexcept;
     [[nodiscard]] std::size_t place_of(const Venue& venue, const Symbol& symbol, std::uint32_t hash) const noexcept;
     [[nodiscard]] static std::size_t checked_capacity(std::size_t capacity);
@@ -75,14 +84,15 @@ private:
     std::size_t mask_;
     std::pmr::vector<Slot> slots_;
     std::pmr::vector<Name> names_;
+    std::pmr::vector<std::uint8_t> decimals_;
     core::Tally refused_;
 };
 
 inline std::size_t InstrumentTable::checked_capacity(std::size_t capacity) {
-    constexpr std::size_t kMost = std::size_t{1} << 30;
-    if (capacity == 0 || capacity > kMost) {
+    constexpr std::size_t kMax = std::size_t{1} << 30;
+    if (capacity == 0 || capacity > kMax) {
         throw std::invalid_argument("instrument table: capacity " + std::to_string(capacity) + " is not in 1.." +
-                                    std::to_string(kMost));
+                                    std::to_string(kMax));
     }
     return capacity;
 }
@@ -91,21 +101,26 @@ inline InstrumentTable::InstrumentTable(std::size_t capacity, std::pmr::memory_r
     : capacity_(checked_capacity(capacity)),
       mask_(std::bit_ceil(capacity * 2) - 1),
       slots_(mask_ + 1, Slot{0, kNoInstrument}, memory),
-      names_(memory) {
+      names_(memory),
+      decimals_(memory) {
     names_.reserve(capacity);
+    decimals_.reserve(capacity);
 }
 
-inline InstrumentId InstrumentTable::find_or_add(const Venue& venue, const Symbol& symbol) noexcept {
+inline InstrumentId InstrumentTable::find_or_add(const Venue& venue, const Symbol& symbol, unsigned decimals) noexcept {
     const auto hash = hash_of(venue, symbol);
     auto& slot = slots_[place_of(venue, symbol, hash)];
-    if (slot.id != kNoInstrument) return slot.id;
-    if (names_.size() == capacity_) {
-        refused_.add();
-        return kNoInstrument;
-    }
-    slot = {hash, static_cast<InstrumentId>(names_.size())};
-    names_.push_back({venue, symbol});  // never allocates: reserved in the constructor
+    if (slot.id == kNoInstrument) [[unlikely]]
+        add(slot, hash, {venue, symbol}, decimals);
     return slot.id;
+}
+
+inline void InstrumentTable::add(Slot& slot, std::uint32_t hash, const Name& name, unsigned decimals) noexcept {
+    assert(decimals <= kPriceDecimals);
+    if (names_.size() == capacity_) return refused_.add();
+    slot = {hash, static_cast<InstrumentId>(names_.size())};
+    names_.push_back(name);  // never allocates: reserved in the constructor
+    decimals_.push_back(static_cast<std::uint8_t>(decimals));
 }
 
 inline InstrumentId InstrumentTable::find(const Venue& venue, const Symbol& symbol) const noexcept {
@@ -117,7 +132,7 @@ inline std::uint32_t InstrumentTable::hash_of(const Venue& venue, const Symbol& 
     const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(symbol);
     auto hash = std::bit_cast<std::uint64_t>(venue) * kOdd;
     for (const auto word : words) {
-        if (word == 0) break;  // a name is padded with zeros, so nothing follows
+        if (word == 0) break;  // names are padded with zeros, so the rest is zero too
         hash = (hash ^ word) * kOdd;
         hash ^= hash >> 32;
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -8,16 +10,15 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
-#include <millpond/feed/detail/itch_books.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
-#include <millpond/feed/itch_fault.hpp>
-#include <millpond/feed/itch_layout.hpp>
+#include <millpond/feed/itch_book_builder.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
 #include <millpond/feed/order_books.hpp>
@@ -27,235 +28,250 @@
 
 namespace millpond::feed {
 
-/// Reads NASDAQ TotalView-ITCH 5.0 (itch_layout.hpp) in MoldUDP64 datagrams, keeps the order books and makes a Quote of
-/// each change of an instrument's best bid or offer or of its flags, a Trade of each printable execution and cross, a
-/// TradeBreak of each broken trade, a Status of each trading action, operational halt, system event and circuit
-/// breaker. Hidden orders' trades do not touch the book.
+/// Follows the sessions of an ITCH channel in MoldUDP64 datagrams, and applies their messages to its order books
+/// (ItchBookBuilder), which make the events.
 ///
-/// An instrument is halted while its last trading action is not "trading", or while this market has halted it
-/// (operational halt); halts of the other Nasdaq markets are ignored. The venue names the market: XBOS is BX, XPSX is
-/// PSX, every other is Nasdaq. The end of a session and a new one leave the state of halted instruments unknown.
-///
-/// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
-/// seen and nothing has been missed since; all others make quotes marked incomplete. After a restart of the sender at a
-/// lower number they are incomplete until the next session. A message of an unknown type or a wrong length counts as
-/// missed and makes a Gap. A change of an order that is not known, an order without room and one with impossible
-/// contents make their own book incomplete. A new session empties everything, once it is confirmed (ConfirmedSession).
-///
-/// A handler may also have on_fault(message, sequence, ItchFault): it is called for each message that was not applied,
-/// or not in full, after the events of the message.
+/// Books are complete if message 1 of the session, or its start-of-messages event while no order was known, has been
+/// seen and no message has been missed since; incomplete books make quotes marked incomplete. After a restart of the
+/// sender at a lower number the books are incomplete until the next session. A new session empties everything, once it
+/// is confirmed (ConfirmedSession).
 ///
 /// Threads: one; counters() and sequence() may be read on any.
-/// Memory:  OrderBooks and ItchBooks, taken and touched once in the constructor.
+/// Memory:  ItchBookBuilder, allocated and touched once in the constructor.
 class ItchDecoder {
 public:
-    struct Options {
-        Venue venue{"XNAS"};
-        OrderBooks::Options order_books{};
-    };
-    /// The handler's on_fault is called, if it has one.
+    using Options = ItchBookBuilder::Options;
+    /// Calls the handler's on_fault, if it has one.
     static constexpr bool kNamesFaults = true;
 
     ItchDecoder(InstrumentTable& instruments, const Options& options,
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-        : market_(market_of(options.venue)),
-          order_books_(options.order_books, memory),
-          books_(instruments, options.venue, options.order_books.books, memory),
-          sessions_(memory) {}
+        : books_(instruments, options, memory), sessions_(memory) {}
 
-    /// UTC nanoseconds of the exchange's midnight, from which messages count. Exchange times are 0 without it.
-    void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
+    /// Sets the midnight from which messages count their times (ExchangeDay). Without it exchange times are 0.
+    void set_midnight(std::int64_t utc_ns, bool nearest = false) noexcept { books_.set_midnight(utc_ns, nearest); }
 
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
-    /// Prefetches what a datagram that will be decoded soon needs; changes nothing.
+    /// Prefetches the memory for a datagram that will be decoded soon; changes nothing.
     void prefetch(std::span<const std::byte> datagram) const noexcept;
 
-    /// One message without framing, from a file; `sequence` goes into its events.
-    template <EventHandler Handler>
-    void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
-                        Handler& handler);
-
-    /// Messages without framing, one behind the other, the first with the sequence `first`: as decode_message for each,
-    /// and while it decodes some the memory is on its way that the next ones will need, which is scattered.
-    template <EventHandler Handler>
-    void decode_messages(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
-                         const Arrival& arrival, Handler& handler);
-
-    /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
+    /// Begins a session that a LineArbiter has detected: empties everything; its message 1 is next.
     template <EventHandler Handler>
     void begin_session(const moldudp64_layout::Session& session, std::uint64_t, const Arrival& arrival,
                        Handler& handler) {
-        if (tracker_.next() != 0) clear(ClearReason::new_session, arrival, handler);
+        if (tracker_.next() != 0) books_.clear(ClearReason::new_session, true, arrival, handler);
         sessions_.enter(session);
         tracker_.start(1);
-        complete_ = true;
+        books_.begin_session(true);
         ended_ = false;
-        begun_again_ = false;
     }
 
-    /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
+    /// Restarts at `first` after a LineArbiter has detected a restart of the sender: empties everything.
     template <EventHandler Handler>
-    void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
-        clear(ClearReason::new_session, arrival, handler);
+    void restart_at(std::uint64_t first, const Arrival& arrival, Handler& handler) {
+        books_.clear(ClearReason::new_session, false, arrival, handler);
         tracker_.restart(first);
-        complete_ = false;
-        begun_again_ = true;
+        books_.restart_sender();
     }
 
-    /// The books are complete from here on, for a file that begins with the day.
-    void begin_complete() noexcept { complete_ = true; }
-
-    /// As new, but for the counters.
+    /// Resets everything but the counters.
     void restart() noexcept;
+    /// Continues the session at `next`: the books have the state before that message.
+    void continue_at(std::uint64_t next) noexcept { tracker_.start(next); }
 
-    [[nodiscard]] bool is_complete() const noexcept { return complete_; }
-    /// The books are incomplete during the session, and its messages from 1 on would make them complete. (Where
-    /// a sender began again within a session, its numbers mean two things.)
+    [[nodiscard]] ItchBookBuilder& books() noexcept { return books_; }
+    [[nodiscard]] const ItchBookBuilder& books() const noexcept { return books_; }
+    /// True if the books are incomplete and applying the session's messages from 1 on would complete them. After a
+    /// restart of the sender within the session it would not, because its numbers are ambiguous.
     [[nodiscard]] bool wants_rebuild() const noexcept {
-        return tracker_.next() != 0 && !complete_ && !ended_ && !begun_again_;
+        return tracker_.next() != 0 && !books_.is_complete() && !ended_ && !books_.has_sender_restarted();
     }
-    /// Exchanges its books for those of `rebuilt`, which are complete and at the same number of the same session, and
-    /// publishes `newest.quotes` and `newest.states` of every instrument, by its number there, and `newest.channel`; of
-    /// the states only those that differ from what this decoder has seen. False, and nothing is changed, when that is
-    /// not so, this decoder does not want them (wants_rebuild) or there is no room for an instrument. O(books), without
-    /// allocation.
+    /// Swaps its books with those of `rebuilt` (ItchBookBuilder::adopt). Returns false, with nothing changed, unless
+    /// those are complete and at the same number of the same session, and wants_rebuild() is true.
     template <class Newest, EventHandler Handler>
     [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
 
-    [[nodiscard]] const OrderBooks& order_books() const noexcept { return order_books_; }
-    [[nodiscard]] const core::Tally& unknown_orders() const noexcept { return unknown_orders_; }
-    [[nodiscard]] const core::Tally& inconsistent_orders() const noexcept { return inconsistent_; }
-    [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
+    /// Sends the books to readers of orders and levels again, as ItchBookBuilder's functions of these names.
+    void renew_snapshots() noexcept { books_.renew_snapshots(); }
+    [[nodiscard]] bool has_snapshots_due() const noexcept { return books_.has_snapshots_due(); }
+    template <EventHandler Handler>
+    std::size_t publish_snapshots(std::size_t events, const Arrival& arrival, Handler& handler) {
+        return books_.publish_snapshots(events, tracker_.next() - 1, arrival, handler);
+    }
+
+    [[nodiscard]] const OrderBooks& order_books() const noexcept { return books_.order_books(); }
+    [[nodiscard]] const DecodeCounters& counters() const noexcept { return books_.counters(); }
+    /// Counts datagrams of another session that was not confirmed; readable on any thread.
+    [[nodiscard]] const core::Tally& strays() const noexcept { return sessions_.strays(); }
+    [[nodiscard]] const core::Tally& live_orders() const noexcept { return books_.live_orders(); }
+    /// Counts orders and price levels that did not fit.
+    [[nodiscard]] const core::Tally& refused_orders() const noexcept { return books_.refused_orders(); }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
-    /// Of the datagram that was applied last.
+    /// Session of the last applied datagram.
     [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return sessions_.session(); }
-    /// Datagrams of other sessions, which were not applied.
-    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.strays().read(); }
+    /// Number of datagrams of other sessions, which were not applied.
+    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.not_applied(); }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
-        counters_.visit(visitor);
+        books_.counters().visit(visitor);
         tracker_.counters().visit(visitor);
         visitor("session_strays", "Datagrams of another session that was not confirmed.", sessions_.strays());
-        visitor("orders_unknown", "Changes of orders that are not in the book.", unknown_orders_);
-        visitor("orders_refused", "Orders or price levels that did not fit.", refused_orders_);
-        visitor("orders_inconsistent", "Orders added twice, and executions of more shares than an order has.",
-                inconsistent_);
-        visitor("orders_live", "Orders in the books.", live_orders_);
+        books_.visit_counters(visitor);
     }
 
 private:
-    static constexpr std::size_t kAhead = 32;  // messages
-    // Live orders from which on they and their levels are not in the processor's own caches.
-    static constexpr std::size_t kManyOrders = 16'384;
-    struct Context {
-        std::uint64_t sequence;
-        const Arrival& arrival;
-    };
-    using Bytes = const std::byte*;
-
-    /// Messages so far with each fault; one that is counted twice has the first of these.
-    struct Faults {
-        std::uint64_t unknown_order, inconsistent, refused, invalid;
-    };
-    [[nodiscard]] Faults faults() const noexcept {
-        return {unknown_orders_.read(), inconsistent_.read(), counters_.refused.read(),
-                counters_.unknown.read() + counters_.rejected.read()};
-    }
-    [[nodiscard]] std::optional<ItchFault> fault_since(const Faults& before) const noexcept;
-
     using Sessions = ConfirmedSession<moldudp64_layout::Session>;
 
-    [[nodiscard]] bool has_many_orders() const noexcept { return order_books_.live_orders() >= kManyOrders; }
-    void prefetch_order(std::span<const std::byte> message) const noexcept;
-    void prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept;
-    /// Prefetches what the datagram's messages need but for levels.
+    /// Prefetches the memory for the datagram's messages, except levels.
     [[nodiscard]] MoldUdp64Packet read_ahead(std::span<const std::byte> datagram) const noexcept;
-    void prefetch_levels(std::span<const std::span<const std::byte>> messages) noexcept;
     /// Applies a datagram of the current session.
     template <class Handler>
     void apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                Handler& handler);
-    /// Up to kAhead messages whose orders and books are prefetched.
-    template <class Handler>
-    void decode_prefetched(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
-                           const Arrival& arrival, Handler& handler);
-    /// The messages of a datagram from `first` on, the first of which is at `place`: as decode_messages.
+    /// Applies the messages of a datagram from `first` on, which begins at `place`, in prefetched batches.
     template <class Handler>
     void apply_ahead(std::span<const std::byte> datagram, std::size_t place, const MoldUdp64Packet& packet,
                      std::uint64_t first, const Arrival& arrival, Handler& handler);
-    /// A datagram of another session: applies it, and what was held of that session, if it is the current one now. How
-    /// many messages were looked at.
+    /// Handles a datagram of another session. If that session is confirmed now, applies the datagram and the one held
+    /// for it. Returns the number of messages read.
     template <class Handler>
     [[nodiscard]] std::uint32_t apply_other(const Sessions::Datagram& datagram, const MoldUdp64Packet& packet,
                                             Handler& handler);
     template <class Handler>
     [[nodiscard]] std::uint64_t follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler);
-    template <class Handler>
-    void clear(ClearReason reason, const Arrival& arrival, Handler& handler);
-    template <class Handler>
-    void apply_message(std::span<const std::byte> message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_order_added(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_order_changed(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_execution(Bytes message, const OrderStore::Order& order, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_trade(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_trading_action(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_operational_halt(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_broken_trade(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_circuit_breaker(Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void on_system_event(Bytes message, const Context& context, Handler& handler);
-    /// A message that cannot be read may have changed any book.
-    template <class Handler>
-    void lose(core::Tally& counter, const Context& context, Handler& handler);
-    /// A message with impossible contents is lost to its book.
-    template <class Handler>
-    void reject(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void publish_state(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void forget_states(ClearReason reason, const Arrival& arrival, Handler& handler);
-    template <class Handler>
-    void publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
-    template <class Handler>
-    void settle(OrderBooks::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
-                Handler& handler);
 
-    template <class Event>
-    [[nodiscard]] Event start(Bytes message, const Context& context) const noexcept;
-    [[nodiscard]] static std::uint16_t locate_of(Bytes message) noexcept {
-        return core::load_be<std::uint16_t>(message + itch_layout::kLocateAt);
-    }
-
-    [[nodiscard]] static char market_of(const Venue& venue) noexcept;
-
-    char market_;  // in operational halts
-    bool has_channel_state_{false};
-    std::int64_t midnight_utc_ns_{0};
-    bool complete_{false};
-    bool ended_{false};
-    bool begun_again_{false};  // at a lower number, in this session
-    OrderBooks order_books_;
-    ItchBooks books_;
+    ItchBookBuilder books_;
     Sessions sessions_;
     SequenceTracker tracker_;
-    DecodeCounters counters_;
-    core::Tally unknown_orders_;
-    core::Tally refused_orders_;
-    core::Tally inconsistent_;
-    core::Tally live_orders_;
+    bool ended_{false};
 };
+
+template <EventHandler Handler>
+DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
+    auto& counters = books_.counters();
+    counters.datagrams.add();
+    counters.bytes.add(datagram.size());
+    // Orders are scattered over memory: prefetch all of a datagram while its blocks are being checked.
+    const auto packet = books_.has_many_orders() ? read_ahead(datagram) : MoldUdp64Packet::read(datagram, [](auto) {});
+    if (packet.error) {
+        counters.add_malformed(datagram.size() - packet.end);
+        if (!packet.has_header()) return {.error = packet.error};
+    }
+    if (sessions_.is_current(packet.session, arrival.receive_utc_ns)) [[likely]] {
+        apply(datagram, packet, arrival, handler);
+        return {.messages = packet.messages, .error = packet.error};
+    }
+    const Sessions::Datagram other{.numbers = {.session = packet.session,
+                                               .first = packet.sequence,
+                                               .count = packet.messages,
+                                               .ends = packet.end_of_session},
+                                   .bytes = datagram,
+                                   .arrival = arrival};
+    return {.messages = apply_other(other, packet, handler), .error = packet.error};
+}
+
+template <class Handler>
+void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
+                        Handler& handler) {
+    const auto old = std::min<std::uint64_t>(follow(packet, arrival, handler), packet.messages);
+    auto place = moldudp64_layout::kHeaderBytes;
+    if (old != 0) [[unlikely]] {
+        for (std::uint64_t i = 0; i < old; ++i) static_cast<void>(next_block(datagram, place));
+        books_.counters().messages.add(old);
+        books_.counters().stale.add(old);
+    }
+    if (books_.has_many_orders() && old + 1 < packet.messages) [[unlikely]] {
+        return apply_ahead(datagram, place, packet, old, arrival, handler);
+    }
+    for (auto i = old; i < packet.messages; ++i)
+        books_.apply(next_block(datagram, place), packet.sequence + i, arrival, handler);
+}
+
+template <class Handler>
+std::uint32_t ItchDecoder::apply_other(const Sessions::Datagram& datagram, const MoldUdp64Packet& packet,
+                                       Handler& handler) {
+    // Invalid datagrams must not look like a new session.
+    switch (packet.error ? Sessions::Verdict::ignored : sessions_.observe(datagram)) {
+        case Sessions::Verdict::joined:
+            if (packet.sequence == 1) books_.mark_complete();
+            apply(datagram.bytes, packet, datagram.arrival, handler);
+            return packet.messages;
+        case Sessions::Verdict::changed: break;
+        case Sessions::Verdict::ignored:
+            books_.counters().messages.add(packet.messages);
+            books_.counters().stale.add(packet.messages);
+            return packet.messages;
+        case Sessions::Verdict::held:
+        case Sessions::Verdict::copy:
+        case Sessions::Verdict::foreign: return 0;  // counted when the session is confirmed
+    }
+    begin_session(packet.session, 1, sessions_.first_arrival(datagram), handler);
+    std::uint32_t messages = 0;
+    sessions_.apply_confirmed(datagram, [&](const Sessions::Datagram& confirmed) {
+        const auto blocks = MoldUdp64Packet::read(confirmed.bytes, [](std::span<const std::byte>) {});
+        apply(confirmed.bytes, blocks, confirmed.arrival, handler);
+        messages += blocks.messages;
+    });
+    return messages;
+}
+
+template <class Handler>
+std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler) {
+    const auto step = tracker_.observe(packet.sequence, packet.messages);
+    if (step.restarted) {
+        books_.clear(ClearReason::new_session, false, arrival, handler);
+        books_.restart_sender();
+    }
+    if (step.gap()) {
+        books_.mark_incomplete();
+        emit(books_.counters(), handler, make_gap(arrival, step.gap_first, step.gap_last));
+    }
+    if (packet.messages == 0 && !packet.error) books_.counters().add_heartbeat(packet.sequence, tracker_.next());
+    if (packet.end_of_session && !std::exchange(ended_, true)) {
+        sessions_.end();
+        books_.clear(ClearReason::end_of_session, false, arrival, handler);
+        books_.mark_incomplete();
+    }
+    return step.old;
+}
+
+template <class Handler>
+void ItchDecoder::apply_ahead(std::span<const std::byte> datagram, std::size_t place, const MoldUdp64Packet& packet,
+                              std::uint64_t first, const Arrival& arrival, Handler& handler) {
+    std::array<std::span<const std::byte>, ItchBookBuilder::kBatch> messages;
+    while (first < packet.messages) {
+        const auto count = std::min<std::size_t>(ItchBookBuilder::kBatch, packet.messages - first);
+        for (auto& message : std::span{messages}.first(count)) message = next_block(datagram, place);
+        books_.apply_prefetched(std::span{messages}.first(count), packet.sequence + first, arrival, handler);
+        first += count;
+    }
+}
+
+inline void ItchDecoder::prefetch(std::span<const std::byte> datagram) const noexcept {
+    if (books_.has_many_orders()) static_cast<void>(read_ahead(datagram));
+}
+
+inline MoldUdp64Packet ItchDecoder::read_ahead(std::span<const std::byte> datagram) const noexcept {
+    return MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) { books_.prefetch(message); });
+}
+
+inline void ItchDecoder::restart() noexcept {
+    books_.reset();
+    sessions_.restart();
+    tracker_.start(1);
+    ended_ = false;
+}
+
+template <class Newest, EventHandler Handler>
+bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
+    const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
+    if (!same_place || !rebuilt.books_.is_complete() || !wants_rebuild()) return false;
+    return books_.adopt(rebuilt.books_, newest, arrival, handler);
+}
 
 template <>
 struct Sequencing<ItchDecoder> {
@@ -290,9 +306,3 @@ struct Sequencing<ItchDecoder> {
 };
 
 }  // namespace millpond::feed
-
-#include <millpond/feed/detail/itch_adopt_impl.hpp>
-#include <millpond/feed/detail/itch_ahead_impl.hpp>
-#include <millpond/feed/detail/itch_decoder_impl.hpp>
-#include <millpond/feed/detail/itch_loss_impl.hpp>
-#include <millpond/feed/detail/itch_states_impl.hpp>

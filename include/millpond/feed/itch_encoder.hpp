@@ -12,15 +12,15 @@
 
 namespace millpond::feed {
 
-/// Writes single ITCH 5.0 messages (itch_layout.hpp), for generated feeds and tests. What each returns is valid until
-/// the next call; fields that the parameters do not name are zero or blank.
+/// Writes single ITCH 5.0 messages (itch_layout.hpp), for generated feeds and tests. Each result is valid until the
+/// next call; fields without a parameter are zero or blank.
 ///
 /// Threads: one.
 class ItchEncoder {
 public:
     using Message = std::span<const std::byte>;
 
-    /// Header of the following messages: stock locate and nanoseconds since midnight at the exchange.
+    /// Sets the header of the following messages: stock locate and nanoseconds since midnight at the exchange.
     void set_head(std::uint16_t locate, std::int64_t nanos_of_day) noexcept {
         locate_ = locate;
         nanos_ = nanos_of_day;
@@ -64,7 +64,7 @@ public:
                          std::uint64_t match) noexcept;
     Message cross(std::uint64_t shares, std::string_view stock, std::uint32_t price, std::uint64_t match) noexcept;
 
-    /// A message of any type with nothing but its head.
+    /// Writes a message of any type that consists of its header only.
     Message other(char type) noexcept { return start(type); }
 
 private:

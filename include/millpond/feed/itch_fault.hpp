@@ -4,12 +4,15 @@
 
 namespace millpond::feed {
 
-/// Why an ItchDecoder did not apply a message, or not in full.
+/// Reason why an ItchBookBuilder did not apply a message, or not in full.
 enum class ItchFault : std::uint8_t {
-    invalid,        ///< Its type is unknown, or its length or contents are not allowed.
-    unknown_order,  ///< It changes an order that is not in the books.
-    inconsistent,   ///< It adds an order that exists, or takes more shares than an order has: then the order is gone.
-    refused,        ///< The name of its stock is not printable ASCII or was not given, or a table is full.
+    invalid,  ///< The type is unknown, or the length or contents are invalid: a time of 24 hours or more, a stock that
+              ///< is not printable ASCII.
+    unknown_order,  ///< The message changes an order that is not in the books.
+    inconsistent,   ///< The message adds an existing order, or removes more shares than an order has, which is then
+                    ///< removed.
+    other_stock,    ///< The stock is not that of its locate.
+    refused,        ///< The stock's locate has no name, or a table is full.
 };
 
 }  // namespace millpond::feed

@@ -10,13 +10,20 @@
 /// ```
 /// every message       0 type  1 u16 stock locate  3 u16 tracking  5 time  11 body
 /// S  12  system event                     11 event
-/// R  39  stock directory                  11 stock(8) 19 ...
+/// R  39  stock directory                  11 stock(8) 19 market 20 financial status 21 u32 round lot
+///                                         25 round lots only 26 classification 27 subtype(2) 29 authenticity
+///                                         30 short sale threshold 31 IPO 32 tier 33 traded fund
+///                                         34 u32 leverage 38 inverse
 /// H  25  stock trading action             11 stock(8) 19 state 20 reserved 21 reason(4)
-/// Y  20  short sale restriction           L  26  market participant position   V  35  circuit breaker levels
-/// W  12  circuit breaker status 11 level  K  28  IPO quotation                 J  35  auction collar
+/// Y  20  short sale restriction           11 stock(8) 19 action
+/// J  35  auction collar                   11 stock(8) 19 u32 reference 23 u32 upper 27 u32 lower 31 u32 extension
+/// W  12  circuit breaker status           11 level
+/// V  35  circuit breaker levels           L  26  market participant position   K  28  IPO quotation
 /// h  21  operational halt                 11 stock(8) 19 market 20 action
-/// I  50  imbalance                        N  20  retail interest
-/// O  48  direct listing price discovery   B  19  broken trade, 11 u64 match
+/// I  50  imbalance                        11 u64 paired 19 u64 imbalance 27 direction 28 stock(8) 36 u32 far price
+///                                         40 u32 near price 44 u32 reference price 48 cross type 49 variation
+/// O  48  direct listing price discovery   N  20  retail interest
+/// B  19  broken trade                     11 u64 match
 /// A  36  order added                      11 u64 order 19 side 20 u32 shares 24 stock(8) 32 u32 price
 /// F  40  the same with its participant    as A, 36 participant(4)
 /// E  31  order executed                   11 u64 order 19 u32 shares 23 u64 match
@@ -33,13 +40,16 @@ namespace millpond::feed::itch_layout {
 inline constexpr std::size_t kLocateAt = 1;
 inline constexpr std::size_t kTimeAt = 5;
 inline constexpr std::size_t kStockBytes = 8;
+inline constexpr std::int64_t kDayNs = 86'400'000'000'000;  ///< Upper bound of times.
 inline constexpr std::size_t kMaxMessageBytes = 50;
+inline constexpr std::int64_t kVenueScale = 10'000;        ///< Scale of prices.
+inline constexpr std::uint32_t kMaxPrice = 2'000'000'000;  ///< 200,000.0000, the price of an order at any price.
 
 namespace system_event {
 inline constexpr std::size_t kEventAt = 11, kBytes = 12;
 }
 namespace directory {
-inline constexpr std::size_t kStockAt = 11, kBytes = 39;
+inline constexpr std::size_t kStockAt = 11, kRoundLotAt = 21, kClassificationAt = 26, kTradedFundAt = 33, kBytes = 39;
 }
 namespace trading_action {
 inline constexpr std::size_t kStockAt = 11, kStateAt = 19, kReasonAt = 21, kBytes = 25;
@@ -50,6 +60,17 @@ inline constexpr char kNasdaq = 'Q', kBx = 'B', kPsx = 'X';
 }  // namespace operational_halt
 namespace circuit_breaker {
 inline constexpr std::size_t kLevelAt = 11, kBytes = 12;
+}
+namespace short_sale {
+inline constexpr std::size_t kStockAt = 11, kActionAt = 19, kBytes = 20;
+}
+namespace auction_collar {
+inline constexpr std::size_t kStockAt = 11, kReferenceAt = 19, kUpperAt = 23, kLowerAt = 27, kExtensionAt = 31,
+                             kBytes = 35;
+}
+namespace imbalance {
+inline constexpr std::size_t kPairedAt = 11, kImbalanceAt = 19, kDirectionAt = 27, kStockAt = 28, kFarPriceAt = 36,
+                             kNearPriceAt = 40, kReferenceAt = 44, kCrossAt = 48, kBytes = 50;
 }
 namespace broken_trade {
 inline constexpr std::size_t kMatchAt = 11, kBytes = 19;
@@ -78,18 +99,18 @@ namespace cross {
 inline constexpr std::size_t kSharesAt = 11, kStockAt = 19, kPriceAt = 27, kMatchAt = 31, kBytes = 40;
 }
 
-/// Bytes of a message of that type; 0 when ITCH 5.0 has none.
+/// Length of a message of that type; 0 if ITCH 5.0 has no such type.
 [[nodiscard]] constexpr std::size_t message_bytes(char type) noexcept {
     switch (type) {
         case 'S': return system_event::kBytes;
         case 'R': return directory::kBytes;
         case 'H': return trading_action::kBytes;
-        case 'Y': return 20;
+        case 'Y': return short_sale::kBytes;
         case 'L': return 26;
         case 'V': return 35;
         case 'W': return circuit_breaker::kBytes;
         case 'K': return 28;
-        case 'J': return 35;
+        case 'J': return auction_collar::kBytes;
         case 'h': return operational_halt::kBytes;
         case 'A': return order_added::kBytes;
         case 'F': return order_added::kBytesWithParticipant;
@@ -101,17 +122,22 @@ inline constexpr std::size_t kSharesAt = 11, kStockAt = 19, kPriceAt = 27, kMatc
         case 'P': return hidden_trade::kBytes;
         case 'Q': return cross::kBytes;
         case 'B': return broken_trade::kBytes;
-        case 'I': return 50;
+        case 'I': return imbalance::kBytes;
         case 'N': return 20;
         case 'O': return 48;
         default: return 0;
     }
 }
 
-/// The six bytes of nanoseconds since midnight.
+/// Reads the six-byte nanoseconds since midnight.
 [[nodiscard]] inline std::int64_t load_time(const std::byte* message) noexcept {
     return std::int64_t{core::load_be<std::uint16_t>(message + kTimeAt)} << 32 |
            std::int64_t{core::load_be<std::uint32_t>(message + kTimeAt + 2)};
+}
+
+/// True if the time is less than 24 hours. For most messages the high bytes decide.
+[[nodiscard]] inline bool is_time_of_day(const std::byte* message) noexcept {
+    return core::load_be<std::uint16_t>(message + kTimeAt) < kDayNs >> 32 || load_time(message) < kDayNs;
 }
 
 inline void store_time(std::byte* message, std::int64_t nanos) noexcept {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -10,26 +11,29 @@
 
 namespace millpond::feed {
 
-/// Bytes that any event's JSON fits in, with room for a newline and for what the writers scribble behind it.
+/// Maximum length of an event's JSON, including a newline and the bytes that the writers overwrite after it.
 inline constexpr std::size_t kMaxJsonBytes = 640;
 
-/// A symbol as a JSON string, quoted and escaped, to be made once per instrument and copied into each of its lines.
+/// A symbol as a JSON string, quoted and escaped, and the decimals of its prices; made once per instrument and copied
+/// into each of its lines.
 ///
-/// Memory: 208 bytes, no allocation. Control characters, quotes, backslashes and bytes over 0x7E become escapes, so
-/// that
-///         the text is ASCII whatever a sender put there.
+/// Control characters, quotes, backslashes and bytes over 0x7E become escapes, so that the text is ASCII, whatever
+/// bytes the symbol has.
+///
+/// Memory: 208 bytes, no allocation.
 /// Source: RFC 8259, section 7.
 class JsonSymbol {
 public:
     JsonSymbol() noexcept : JsonSymbol(Symbol{}) {}
-    explicit JsonSymbol(const Symbol& symbol) noexcept;
+    explicit JsonSymbol(const Symbol& symbol, unsigned decimals = kDefaultDecimals) noexcept;
 
     [[nodiscard]] std::string_view view() const noexcept { return {text_.data(), size_}; }
+    [[nodiscard]] unsigned decimals() const noexcept { return decimals_; }
 
-    /// Copies the text and returns its end; scribbles on up to 32 bytes behind it.
+    /// Copies the text and returns its end; overwrites up to 32 bytes after it.
     char* write(char* out) const noexcept {
         constexpr std::size_t kShort = 32;
-        std::memcpy(out, text_.data(), kShort);  // a fixed length costs no call; nearly every symbol ends here
+        std::memcpy(out, text_.data(), kShort);  // a fixed length avoids a call; nearly every symbol is that short
         if (size_ > kShort) std::memcpy(out + kShort, text_.data() + kShort, size_ - kShort);
         return out + size_;
     }
@@ -37,11 +41,12 @@ public:
 private:
     static constexpr std::size_t kEscapeChars = 6;
 
-    std::size_t size_{0};
+    std::uint32_t size_{0};
+    std::uint32_t decimals_;
     std::array<char, Symbol::capacity() * kEscapeChars + 2 + 6> text_{};
 };
 
-inline JsonSymbol::JsonSymbol(const Symbol& symbol) noexcept {
+inline JsonSymbol::JsonSymbol(const Symbol& symbol, unsigned decimals) noexcept : decimals_(decimals) {
     const auto put = [this](char c) { text_[size_++] = c; };
     put('"');
     for (const char c : symbol.view()) core::put_json_byte(c, put);

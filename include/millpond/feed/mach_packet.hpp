@@ -13,19 +13,19 @@
 
 namespace millpond::feed {
 
-/// One MACH packet of a datagram; `message` is what follows its header.
+/// A MACH packet of a datagram; `message` is the part after its header.
 struct MachPacket {
     std::span<const std::byte> message;
     std::uint64_t sequence{0};
     std::uint8_t type{0};
     std::uint8_t session{0};
 
-    /// True for application data and for types that are not known.
+    /// True for application data and for unknown types.
     [[nodiscard]] bool has_message() const noexcept { return type >= miax_tom_layout::kApplicationData; }
 };
 
-/// Reads the packet that begins at byte `place` of the datagram and moves `place` behind it; an error leaves both as
-/// they were, and nothing behind it can be found.
+/// Reads the packet at byte `place` of the datagram and moves `place` past it. An error changes neither, and the
+/// packets after it cannot be found.
 [[nodiscard]] inline std::optional<DecodeError> next_mach_packet(std::span<const std::byte> datagram,
                                                                  std::size_t& place, MachPacket& packet) noexcept {
     namespace at = miax_tom_layout;
@@ -46,7 +46,7 @@ struct MachPacket {
     return std::nullopt;
 }
 
-/// True when the datagram consists of whole packets from byte `place` on.
+/// True if the datagram consists of valid packets from byte `place` on.
 [[nodiscard]] inline bool mach_packets_are_whole(std::span<const std::byte> datagram, std::size_t place) noexcept {
     MachPacket packet;
     while (place < datagram.size()) {
@@ -55,8 +55,8 @@ struct MachPacket {
     return true;
 }
 
-/// What the datagram's whole packets carry; nothing when there is none, and when they are of several sessions or out of
-/// order.
+/// Sequence numbers of the datagram's complete packets; nullopt if there are none, or if they are of several sessions
+/// or out of order.
 [[nodiscard]] inline std::optional<SequencedDatagram<std::uint8_t>> read_mach_numbers(
     std::span<const std::byte> datagram) noexcept {
     SequencedDatagram<std::uint8_t> numbers;

@@ -14,6 +14,7 @@
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/detail/two_sided_quotes.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/exchange_day.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/mach_packet.hpp>
 #include <millpond/feed/miax_tom_layout.hpp>
@@ -25,41 +26,40 @@
 
 namespace millpond::feed {
 
-/// Reads MIAX Top of Market (miax_tom_layout.hpp) and makes a two-sided Quote of each one-sided or two-sided message,
-/// a Trade of each trade, a TradeBreak of each cancelled one, and a Status of the system's state.
+/// Reads MIAX Top of Market (miax_tom_layout.hpp) and makes a two-sided Quote of each one-sided or two-sided message, a
+/// Trade of each trade, a TradeBreak of each cancelled trade, and a Status of the system's state.
 ///
 /// A quote is incomplete while one of its sides has not been seen since the start, the last gap or the last session
-/// change; a side last seen before a gap keeps its price, one of an earlier session is empty. A message that cannot be
-/// read is a gap too: it may have been of any side. A gap costs O(1). A new session empties all sides, once it is
-/// confirmed (ConfirmedSession); where its numbers begin is not stated, so what came before its first datagram is not
-/// missed.
+/// change. A side last seen before a gap keeps its price; one of an earlier session is empty. A message that cannot be
+/// read is a gap too, because it may have been of any side. A gap costs O(1). A new session empties all sides, once it
+/// is confirmed (ConfirmedSession); the format does not state its first number, so messages before its first datagram
+/// do not count as missing.
 ///
-/// Exchange times are 0 until a system time message has come, and again from a gap to the next one. A system time of
-/// less than 86,400 is of the day and needs set_midnight.
+/// Exchange times are 0 until a system time message has arrived, and again from a gap to the next one. A system time of
+/// less than 86,400 counts from midnight and needs set_midnight.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
-/// Memory:  about 110 bytes per instrument of the table's capacity and a ConfirmedSession, taken once from `memory` in
-/// the
-///          constructor.
+/// Memory:  about 110 bytes per instrument of the table's capacity and a ConfirmedSession, allocated once from
+///          `memory` in the constructor.
 class MiaxTomDecoder {
 public:
-    /// Old messages in a row before the sender is believed to have restarted.
-    static constexpr std::uint32_t kBelieveAfter = 1'024;
+    /// Consecutive old messages after which the sender is assumed to have restarted.
+    static constexpr std::uint32_t kRestartAfter = 1'024;
     struct Options {
         Venue venue{"XMIO"};
-        ProductNames names{};  ///< A product without a name is called by its number.
+        ProductNames names{};  ///< A product without a name is named by its number.
     };
 
     MiaxTomDecoder(InstrumentTable& instruments, Options options,
                    std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// UTC nanoseconds of the exchange's midnight, for system times of the day.
-    void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
+    /// Sets the midnight for system times of the day: ExchangeDay.
+    void set_midnight(std::int64_t utc_ns, bool nearest = false) noexcept { day_.set_midnight(utc_ns, nearest); }
 
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
-    /// A new session, as a LineArbiter has found out: everything is forgotten, and message `first` comes next.
+    /// Begins a session that a LineArbiter has detected: discards all state; message `first` is next.
     template <EventHandler Handler>
     void begin_session(std::uint8_t session, std::uint64_t first, const Arrival& arrival, Handler& handler) {
         clear(ClearReason::new_session, arrival, handler);
@@ -67,19 +67,21 @@ public:
         tracker_.start(first);
     }
 
-    /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
+    /// Restarts at `first` after a LineArbiter has detected a restart of the sender: discards all state.
     template <EventHandler Handler>
-    void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
+    void restart_at(std::uint64_t first, const Arrival& arrival, Handler& handler) {
         clear(ClearReason::new_session, arrival, handler);
         tracker_.restart(first);
     }
 
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
+    /// Counts datagrams of another session that was not confirmed; readable on any thread.
+    [[nodiscard]] const core::Tally& strays() const noexcept { return sessions_.strays(); }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
-    /// Of the datagram that was applied last.
+    /// Session of the last applied datagram.
     [[nodiscard]] std::uint8_t session() const noexcept { return sessions_.session(); }
-    /// Datagrams of other sessions, which were not applied.
-    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.strays().read(); }
+    /// Number of datagrams of other sessions, which were not applied.
+    [[nodiscard]] std::uint64_t foreign() const noexcept { return sessions_.not_applied(); }
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
@@ -97,11 +99,12 @@ private:
     /// Applies a datagram of the current session.
     template <class Handler>
     [[nodiscard]] DecodeResult apply(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
-    /// A datagram of another session: applies it, and what was held of that session, if it is the current one now.
+    /// Handles a datagram of another session. If that session is confirmed now, applies the datagram and the one held
+    /// for it.
     template <class Handler>
     [[nodiscard]] DecodeResult apply_other(std::span<const std::byte> datagram, const Arrival& arrival,
                                            Handler& handler);
-    /// Counts what the datagram holds.
+    /// Counts the datagram's messages without applying them.
     [[nodiscard]] DecodeResult ignore(std::span<const std::byte> datagram);
     template <class Handler>
     void on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler);
@@ -121,11 +124,11 @@ private:
     template <class Handler>
     void clear(ClearReason reason, const Arrival& arrival, Handler& handler);
 
-    /// The product's place in ids_ and sides_; kNoInstrument when there is no room.
+    /// The product's index in ids_ and sides_; kNoInstrument if the table is full.
     [[nodiscard]] std::uint32_t find_or_add(std::uint32_t product) noexcept;
     [[nodiscard]] static TwoSidedQuotes::Side read_side(const std::byte* bytes, bool wide) noexcept;
-    void set_time(std::uint32_t seconds) noexcept;
-    /// An event with what all have in common.
+    void set_time(std::uint32_t seconds, std::int64_t receive_utc_ns) noexcept;
+    /// Makes an event with the fields that all events share.
     template <class Event>
     [[nodiscard]] Event start(const MachPacket& packet, std::uint32_t nanos, const Arrival& arrival) const noexcept;
     [[nodiscard]] std::int64_t exchange_time(std::uint32_t nanos) const noexcept {
@@ -145,12 +148,12 @@ private:
     WireKeyIndex index_;
     std::pmr::vector<InstrumentId> ids_;
     TwoSidedQuotes sides_;
-    std::uint32_t time_generation_{0};  // in which the second below was named
+    std::uint32_t time_generation_{0};  // generation in which second_ was set
     std::int64_t second_utc_ns_{0};
-    std::uint64_t quotes_at_loss_{0};  // made when the last message was lost
-    std::int64_t midnight_utc_ns_{0};
+    std::uint64_t quotes_at_loss_{0};  // number of quotes made before the last loss
+    ExchangeDay day_;
     Sessions sessions_;
-    SequenceTracker tracker_{kBelieveAfter};
+    SequenceTracker tracker_{kRestartAfter};
     DecodeCounters counters_;
 };
 

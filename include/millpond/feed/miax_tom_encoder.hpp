@@ -13,7 +13,7 @@ namespace millpond::feed {
 
 /// Writes datagrams of MIAX Top of Market (miax_tom_layout.hpp), for generated feeds and tests.
 ///
-/// begin(buffer), then messages until one is refused, then finish(). Nothing but begin and finish is an empty datagram.
+/// Call begin(buffer), then add messages until one is refused, then finish(). Without messages the datagram is empty.
 ///
 /// Threads: one.
 class MiaxTomEncoder {
@@ -31,7 +31,7 @@ public:
     }
     [[nodiscard]] std::span<const std::byte> finish() noexcept { return buffer_.first(used_); }
 
-    /// Each returns false when there is no room; the datagram is then as it was.
+    /// Each function returns false if the message does not fit; the datagram is then unchanged.
     [[nodiscard]] bool system_time(std::uint32_t utc_seconds) noexcept;
     [[nodiscard]] bool bid(std::uint32_t product, std::uint32_t nanos, Price price, std::uint32_t size) noexcept {
         return side('B', 'W', product, nanos, price, size);
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool offer(std::uint32_t product, std::uint32_t nanos, Price price, std::uint32_t size) noexcept {
         return side('O', 'A', product, nanos, price, size);
     }
-    /// Both sides in one message.
+    /// Writes both sides in one message.
     [[nodiscard]] bool quote(std::uint32_t product, std::uint32_t nanos, const Quote& quote) noexcept;
     [[nodiscard]] bool trade(std::uint32_t product, std::uint32_t nanos, const Trade& trade) noexcept;
     [[nodiscard]] bool heartbeat() noexcept;
@@ -47,14 +47,15 @@ public:
     [[nodiscard]] std::uint64_t next_sequence() const noexcept { return sequence_; }
 
 private:
-    /// Room for a message of the given type and length, its packet header written; null when there is none.
+    /// Reserves a message of the given type and length and writes its packet header; null if it does not fit.
     [[nodiscard]] std::byte* packet(char type, std::size_t bytes) noexcept;
     [[nodiscard]] bool side(char narrow, char wide, std::uint32_t product, std::uint32_t nanos, Price price,
                             std::uint32_t size) noexcept;
     void header(std::byte* out, std::uint64_t sequence, std::size_t bytes, miax_tom_layout::PacketType type) noexcept;
     static void put_side(std::byte* out, bool wide, Price price, std::uint64_t size) noexcept;
     [[nodiscard]] static bool is_narrow(Price price, std::uint64_t size) noexcept {
-        return price % 100 == 0 && price <= Price{0xFFFF} * 100 && size <= 0xFFFF;
+        constexpr auto kNarrowStep = kPriceScale / miax_tom_layout::kNarrowScale;
+        return price % kNarrowStep == 0 && price <= 0xFFFF * kNarrowStep && size <= 0xFFFF;
     }
 
     Options options_;
@@ -97,14 +98,16 @@ inline bool MiaxTomEncoder::system_time(std::uint32_t utc_seconds) noexcept {
 }
 
 inline void MiaxTomEncoder::put_side(std::byte* out, bool wide, Price price, std::uint64_t size) noexcept {
-    const auto& layout = wide ? miax_tom_layout::kWide : miax_tom_layout::kNarrow;
-    assert(price >= 0 && price <= 0xFFFF'FFFF && size <= 0xFFFF'FFFF);
+    namespace at = miax_tom_layout;
+    const auto& layout = wide ? at::kWide : at::kNarrow;
+    const auto wide_price = in_venue_scale<at::kVenueScale>(price);
+    assert(wide_price >= 0 && wide_price <= 0xFFFF'FFFF && size <= 0xFFFF'FFFF);
     if (wide) {
-        core::store_le(out, static_cast<std::uint32_t>(price));
+        core::store_le(out, static_cast<std::uint32_t>(wide_price));
         core::store_le(out + layout.size_at, static_cast<std::uint32_t>(size));
         core::store_le(out + layout.customer_size_at, std::uint32_t{0});
     } else {
-        core::store_le(out, static_cast<std::uint16_t>(price / 100));
+        core::store_le(out, static_cast<std::uint16_t>(in_venue_scale<at::kNarrowScale>(price)));
         core::store_le(out + layout.size_at, static_cast<std::uint16_t>(size));
         core::store_le(out + layout.customer_size_at, std::uint16_t{0});
     }
@@ -144,7 +147,7 @@ inline bool MiaxTomEncoder::trade(std::uint32_t product, std::uint32_t nanos, co
     core::store_le(out + at::kProductAt, product);
     core::store_le(out + at::kTradeIdAt, static_cast<std::uint32_t>(trade.trade_id));
     for (auto i = at::kCorrectionAt; i < at::kTradePriceAt; ++i) out[i] = std::byte{0};
-    core::store_le(out + at::kTradePriceAt, static_cast<std::uint32_t>(trade.price));
+    core::store_le(out + at::kTradePriceAt, static_cast<std::uint32_t>(in_venue_scale<at::kVenueScale>(trade.price)));
     core::store_le(out + at::kTradeSizeAt, static_cast<std::uint32_t>(trade.size));
     out[at::kTradeConditionAt] = std::byte{' '};
     return true;

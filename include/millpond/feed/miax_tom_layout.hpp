@@ -31,6 +31,9 @@
 ///         Initiative; sequence numbers, heartbeats and the system time's epoch were read off a capture of 2016.
 namespace millpond::feed::miax_tom_layout {
 
+inline constexpr std::int64_t kVenueScale = 10'000;  ///< Scale of prices.
+inline constexpr std::int64_t kNarrowScale = 100;    ///< Scale of prices in narrow sides.
+
 inline constexpr std::size_t kSequenceAt = 0;
 inline constexpr std::size_t kLengthAt = 8;
 inline constexpr std::size_t kPacketTypeAt = 10;
@@ -43,7 +46,7 @@ inline constexpr std::size_t kNanosAt = 1;
 inline constexpr std::size_t kProductAt = 5;
 inline constexpr std::size_t kSideAt = 9;
 
-/// One side in the narrow and in the wide forms, from its first byte.
+/// Layout of one side in the narrow and in the wide form, from its first byte.
 struct Side {
     std::size_t size_at;
     std::size_t customer_size_at;

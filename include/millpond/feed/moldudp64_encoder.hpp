@@ -12,15 +12,15 @@
 
 namespace millpond::feed {
 
-/// Writes MoldUDP64 datagrams (moldudp64_layout.hpp) of one session into buffers of the caller, at least 20 bytes each.
+/// Writes MoldUDP64 datagrams (moldudp64_layout.hpp) of one session into buffers of the caller of at least 20 bytes.
 ///
-/// begin(buffer), add(...) until it refuses or nothing is left, finish(), send. Nothing but begin and finish is a
-/// heartbeat.
+/// Call begin(buffer), add(...) until it refuses or nothing is left, finish(), then send the result. Without messages
+/// the datagram is a heartbeat.
 ///
 /// Threads: one.
 class MoldUdp64Encoder {
 public:
-    /// session: its first ten characters, padded with spaces on the right.
+    /// session: only its first ten characters are used, padded with spaces on the right.
     explicit MoldUdp64Encoder(std::string_view session, std::uint64_t first_sequence = 1) noexcept
         : sequence_(first_sequence) {
         session_.fill(' ');
@@ -33,12 +33,12 @@ public:
         count_ = 0;
     }
 
-    /// False when the message does not fit any more; the datagram is then as it was.
+    /// Returns false if the message no longer fits; the datagram is then unchanged.
     [[nodiscard]] bool add(std::span<const std::byte> message) noexcept;
 
     [[nodiscard]] std::span<const std::byte> finish() noexcept { return finish(count_); }
 
-    /// In place of finish, without messages: no more will come in this session.
+    /// Announces the end of the session. Call it instead of finish, without messages.
     [[nodiscard]] std::span<const std::byte> finish_session() noexcept {
         used_ = moldudp64_layout::kHeaderBytes;
         count_ = 0;

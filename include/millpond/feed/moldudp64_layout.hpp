@@ -25,11 +25,11 @@ inline constexpr std::size_t kHeaderBytes = 20;
 inline constexpr std::size_t kLengthBytes = 2;
 inline constexpr std::uint16_t kEndOfSession = 0xFFFF;
 
-/// Whether the ten bytes are characters 0x20 to 0x7E.
+/// True if the ten bytes are characters 0x20 to 0x7E.
 [[nodiscard]] inline bool is_printable(const std::byte* session) noexcept {
     constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
     constexpr std::uint64_t kHigh = kEach * 0x80;
-    // No sum below carries from one byte into the next where no byte is 0x80 or more.
+    // No sum below carries from one byte into the next if no byte is 0x80 or more.
     const auto printable = [](std::uint64_t word) {
         return (word & kHigh) == 0 && ((word + kEach * 0x60) & kHigh) == kHigh && ((word + kEach) & kHigh) == 0;
     };

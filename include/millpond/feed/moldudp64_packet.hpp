@@ -14,27 +14,27 @@
 
 namespace millpond::feed {
 
-/// One MoldUDP64 datagram (moldudp64_layout.hpp), its blocks checked but not yet read.
+/// A MoldUDP64 datagram (moldudp64_layout.hpp), its blocks checked but not yet read.
 ///
-/// `error` has what is wrong with it. The first `messages` blocks are whole all the same; the others never came,
-/// so that they count as missing.
+/// `error` is set if the datagram is invalid. Its first `messages` blocks are complete even then; the others count as
+/// missing.
 struct MoldUdp64Packet {
     moldudp64_layout::Session session{};
     std::uint64_t sequence{0};
     std::uint16_t messages{0};
     bool end_of_session{false};
-    std::size_t end{0};  ///< Byte behind the last whole block.
+    std::size_t end{0};  ///< Offset after the last complete block.
     std::optional<DecodeError> error{};
 
-    /// False when not even the header could be read.
+    /// False if not even the header could be read.
     [[nodiscard]] bool has_header() const noexcept { return end != 0; }
 
-    /// Calls look(message) for each whole block while it checks them.
-    template <class Look>
-    [[nodiscard]] static MoldUdp64Packet read(std::span<const std::byte> datagram, Look&& look) noexcept;
+    /// Calls visit(message) for each complete block while it checks them.
+    template <class Visitor>
+    [[nodiscard]] static MoldUdp64Packet read(std::span<const std::byte> datagram, Visitor&& visit) noexcept;
 };
 
-/// Moves `place` behind the block that begins there, which must be whole.
+/// Moves `place` past the block that begins there, which must be complete.
 [[nodiscard]] inline std::span<const std::byte> next_block(std::span<const std::byte> datagram,
                                                            std::size_t& place) noexcept {
     const auto length = core::load_be<std::uint16_t>(datagram.data() + place);
@@ -43,8 +43,8 @@ struct MoldUdp64Packet {
     return message;
 }
 
-template <class Look>
-MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Look&& look) noexcept {
+template <class Visitor>
+MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Visitor&& visit) noexcept {
     namespace at = moldudp64_layout;
     using enum DecodeErrorKind;
     MoldUdp64Packet packet;
@@ -82,7 +82,7 @@ MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Look&
             packet.error = DecodeError{truncated, packet.end, left - at::kLengthBytes, length};
             return packet;
         }
-        look(next_block(datagram, packet.end));
+        visit(next_block(datagram, packet.end));
     }
     if (packet.end != size) packet.error = DecodeError{oversized, packet.end, size, packet.end};
     return packet;

@@ -12,8 +12,8 @@
 
 namespace millpond::feed {
 
-/// Asks a MoldUDP64 re-request server for messages first .. first + count - 1 of a session. It answers to the sender's
-/// address with ordinary datagrams, as many of the messages as fit.
+/// Requests messages first .. first + count - 1 of a session from a MoldUDP64 re-request server. The server answers to
+/// the sender's address with ordinary datagrams, with as many of the messages as fit.
 /// ```
 ///  0  10 characters of session
 /// 10  u64 sequence number of the first message wanted
@@ -36,7 +36,7 @@ struct MoldUdp64Request {
         return bytes;
     }
 
-    /// Nothing for what is no request.
+    /// Returns nullopt if the bytes are not a request.
     [[nodiscard]] static std::optional<MoldUdp64Request> read(std::span<const std::byte> bytes) noexcept {
         namespace at = moldudp64_layout;
         if (bytes.size() != at::kHeaderBytes) return std::nullopt;

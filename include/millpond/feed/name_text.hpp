@@ -12,8 +12,8 @@
 
 namespace millpond::feed {
 
-/// The name in a field padded with spaces on the right, without them. Nothing when it is empty, longer than
-/// N or holds a byte that is not printable ASCII: such a name never reaches the InstrumentTable.
+/// Reads a name that is padded with spaces on the right. Returns nullopt if it is empty, longer than N or holds a byte
+/// that is not printable ASCII: such a name must not reach the InstrumentTable.
 template <std::size_t N>
 [[nodiscard]] inline std::optional<core::FixedString<N>> padded_name(std::span<const std::byte> field) noexcept {
     auto length = field.size();
@@ -28,9 +28,9 @@ template <std::size_t N>
     return core::FixedString<N>{{text, length}};
 }
 
-/// Reads a name of known length, eight characters at a time; the eight bytes before its end must be readable even when
-/// it is shorter. False, with `name` untouched, when it is longer than N, holds a byte that is not printable ASCII or
-/// ends with a space. An empty name is one.
+/// Reads a name of known length, eight characters at a time; the eight bytes before its end must be readable even if it
+/// is shorter. Returns false, with `name` unchanged, if it is longer than N, holds a byte that is not printable ASCII
+/// or ends with a space. An empty name is valid.
 template <std::size_t N>
 [[nodiscard]] inline bool read_name(const std::byte* begin, std::size_t length, core::FixedString<N>& name) noexcept {
     static_assert(N % 8 == 0);
@@ -41,7 +41,7 @@ template <std::size_t N>
     for (std::size_t at = 0; at < length; at += 8) {
         const auto missing = length - at < 8 ? 8 * (8 - (length - at)) : 0;
         const auto word = core::load_le<std::uint64_t>(begin + at - missing / 8) >> missing;
-        // Spaces replace the bytes behind the name for the check; no sum below carries from one byte into the next.
+        // Spaces replace the bytes after the name for the check; no sum below carries from one byte into the next.
         const auto seen = missing == 0 ? word : word | (kEach * ' ') << (64 - missing);
         const bool printable = (seen & kHigh) == 0 && ((seen + kEach * 0x60) & kHigh) == kHigh &&
                                ((seen + kEach) & kHigh) == 0;  // below 0x80, at least 0x20, not 0x7F

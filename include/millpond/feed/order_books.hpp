@@ -4,9 +4,11 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/cache_line.hpp>
@@ -17,34 +19,34 @@
 
 namespace millpond::feed {
 
-/// The orders of all instruments of one channel, and the best bid and offer that they make in each instrument's book.
+/// The orders of all instruments of one channel, and the best bid and offer of each instrument's book.
 ///
-/// A book is complete until mark_incomplete reports a loss; clear makes all of them empty and complete.
+/// A book is complete until mark_incomplete reports a loss; clear makes all books empty and complete.
 ///
 /// Cost:    a change touches one order (one cache miss, see prefetch), the book (one cache line) and one level, whose
 ///          cost PriceLevels states.
 /// Threads: one.
-/// Memory:  OrderStore, LevelPool and 64 bytes per book, taken and touched once in the constructor; more only with
+/// Memory:  OrderStore, LevelPool and 64 bytes per book, allocated and touched once in the constructor; more only with
 ///          Options::growth.
 class OrderBooks {
 public:
     struct Options {
         std::size_t books{1'024};         ///< Instruments, 1..65,536.
         std::size_t orders{1U << 20};     ///< Live orders of all books.
-        std::size_t level_chunks{8'192};  ///< Each holds 64 price levels of a side, but for its best one.
-        /// How many times `orders` and `level_chunks` each may become; they double when they are full. Growing
-        /// allocates and moves: above 1 for readers of files, not for receive paths.
+        std::size_t level_chunks{8'192};  ///< Each holds 64 price levels of a side; the best level is in the book.
+        /// Factor by which `orders` and `level_chunks` each may grow; they double when they are full. Growing allocates
+        /// and moves: above 1 only for readers of files, not for receive paths.
         std::size_t growth{1};
     };
 
-    /// The best of both sides; a side without orders has price and size 0.
+    /// Best bid and offer; a side without orders has price and size 0.
     struct Top {
         std::uint32_t bid_price{0};
         std::uint32_t ask_price{0};
         std::uint64_t bid_size{0};
         std::uint64_t ask_size{0};
 
-        /// Without branches: which of the four has changed cannot be foreseen.
+        /// Branch-free, because the field that differs is unpredictable.
         friend bool operator==(const Top& one, const Top& other) noexcept {
             return ((one.bid_price ^ other.bid_price) | (one.ask_price ^ other.ask_price) |
                     (one.bid_size ^ other.bid_size) | (one.ask_size ^ other.ask_size)) == 0;
@@ -53,40 +55,46 @@ public:
 
     enum class Outcome : std::uint8_t {
         done,
-        unknown_order,    ///< Nothing was changed.
-        duplicate_order,  ///< Nothing was changed.
-        no_room,          ///< Of orders or levels. Nothing was changed; of a replacement the old order is gone.
-        too_many_shares,  ///< More were taken than were there; the order is gone.
+        unknown_order,    ///< Unknown order. The change had no effect.
+        duplicate_order,  ///< Existing order. The change had no effect.
+        full,  ///< Orders, levels or the level's total are full. The change had no effect, except that a replacement
+               ///< has removed the old order.
+        too_many_shares,  ///< The order had fewer shares and was removed.
     };
 
-    /// Throws std::invalid_argument when an option is out of its range.
+    /// Throws std::invalid_argument if an option is out of range.
     explicit OrderBooks(const Options& options, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// shares: 1 or more.
+    /// Adds an order. shares: 1 or more.
     [[nodiscard]] Outcome add(std::uint16_t book, std::uint64_t number, bool is_bid, std::uint32_t shares,
                               std::uint32_t price) noexcept;
-    /// The order loses shares; without any left it goes.
+    /// Reduces the order by shares, and removes it if none are left.
     [[nodiscard]] Outcome reduce(std::uint64_t number, std::uint32_t shares) noexcept;
     [[nodiscard]] Outcome remove(std::uint64_t number) noexcept;
-    /// One change: the new order replaces the old one in its book on its side. shares: 1 or more.
+    /// Replaces an order by a new one in the same book on the same side, as one change. shares: 1 or more.
     [[nodiscard]] Outcome replace(std::uint64_t number, std::uint64_t new_number, std::uint32_t shares,
                                   std::uint32_t price) noexcept;
 
-    /// An order of these books, found and not changed since. Valid until the next change.
+    /// Sets the shares of a level, for books of levels without orders. shares: 0 removes the level.
+    [[nodiscard]] Outcome set_level(std::uint16_t book, bool is_bid, std::uint32_t price,
+                                    std::uint32_t shares) noexcept;
+
+    /// An order found in these books. Valid until the next change.
     using Found = OrderStore::Order;
-    /// Null when it is not known.
+    /// Returns nullptr if there is no such order.
     [[nodiscard]] Found* find(std::uint64_t number) noexcept { return orders_.find(number); }
-    /// As above, of orders that were looked up before.
+    [[nodiscard]] const Found* find(std::uint64_t number) const noexcept { return orders_.find(number); }
+    /// These overloads change an order that was found before.
     [[nodiscard]] Outcome reduce(Found& order, std::uint32_t shares) noexcept;
     [[nodiscard]] Outcome remove(Found& order) noexcept { return reduce(order, order.shares); }
     [[nodiscard]] Outcome replace(Found& order, std::uint64_t new_number, std::uint32_t shares,
                                   std::uint32_t price) noexcept;
 
-    /// Asks for the memory of an order and of a book ahead of their use. For several changes, ask for these of all,
-    /// then for the keys of all levels, then for the shares of all.
+    /// Prefetches an order and a book. For several changes, prefetch first the orders and books of all, then the keys
+    /// of all levels, then the totals of all.
     void prefetch(std::uint64_t number) const noexcept { orders_.prefetch(number); }
     void prefetch_book(std::uint16_t book) const noexcept { core::prefetch_for_write(&books_[book]); }
-    /// A level whose memory is on its way; none when its change needs no more than the book.
+    /// A prefetched level; side is null if its change accesses only the book.
     struct LevelAhead {
         const PriceLevels* side{nullptr};
         std::uint32_t key{0};
@@ -98,70 +106,121 @@ public:
         side.prefetch_keys(levels_);
         return {&side, key};
     }
-    void prefetch_shares(const LevelAhead& level) const noexcept {
-        if (level.side != nullptr) level.side->prefetch_shares(levels_, level.key);
+    void prefetch_totals(const LevelAhead& level) const noexcept {
+        if (level.side != nullptr) level.side->prefetch_totals(levels_, level.key);
     }
 
     [[nodiscard]] Top top(std::uint16_t book) const noexcept;
     [[nodiscard]] bool is_complete(std::uint16_t book) const noexcept {
         return books_[book].generation != generation_ || books_[book].complete;
     }
-    void mark_incomplete(std::uint16_t book) noexcept { current(book).complete = false; }
+    void mark_incomplete(std::uint16_t book) noexcept {
+        if (std::exchange(current(book).complete, false)) ++incomplete_;
+    }
+    void mark_complete(std::uint16_t book) noexcept {
+        if (!std::exchange(current(book).complete, true)) --incomplete_;
+    }
+    /// Number of incomplete books.
+    [[nodiscard]] std::size_t incomplete() const noexcept { return incomplete_; }
 
-    /// All books become empty and complete, in O(level chunks).
+    /// Makes all books empty and complete, in O(level chunks).
     void clear() noexcept;
 
-    /// Calls visit(price, shares) for each level of a side, from the best to the worst.
+    /// A price level; one without shares does not exist.
+    struct Level {
+        std::uint32_t price{0};
+        std::uint32_t orders{0};
+        std::uint64_t shares{0};
+    };
+    [[nodiscard]] Level level(std::uint16_t book, bool is_bid, std::uint32_t price) const noexcept {
+        const auto& side = side_of(book, is_bid);
+        return books_[book].generation == generation_ ? level_of(is_bid, side.find(levels_, key_of(is_bid, price)))
+                                                      : Level{};
+    }
+    /// place: 0 for the best.
+    [[nodiscard]] Level level_at(std::uint16_t book, bool is_bid, std::size_t place) const noexcept {
+        const auto& side = side_of(book, is_bid);
+        return books_[book].generation == generation_ ? level_of(is_bid, side.at(levels_, place)) : Level{};
+    }
+    /// True if a level of that price is, or would be, behind the best `places` levels, 1 or more.
+    [[nodiscard]] bool is_behind(std::uint16_t book, bool is_bid, std::uint32_t price,
+                                 std::size_t places) const noexcept {
+        return books_[book].generation == generation_ &&
+               side_of(book, is_bid).is_behind(levels_, key_of(is_bid, price), places);
+    }
+    [[nodiscard]] std::size_t levels(std::uint16_t book, bool is_bid) const noexcept {
+        return books_[book].generation == generation_ ? side_of(book, is_bid).size(levels_) : 0;
+    }
+    /// Calls visit(level) for the levels of a side, from the best to the worst, at most `most` times.
     template <class Visitor>
-    void visit_levels(std::uint16_t book, bool is_bid, Visitor&& visitor) const;
+    void visit_levels(std::uint16_t book, bool is_bid, Visitor&& visitor,
+                      std::size_t most = std::numeric_limits<std::size_t>::max()) const;
+    /// Visits the orders of all books in parts, as OrderStore::visit. left: order_slots() for the first part.
+    template <class Visitor>
+    [[nodiscard]] std::size_t visit_orders(std::size_t left, std::size_t most, Visitor&& visitor) const {
+        return orders_.visit(left, most, std::forward<Visitor>(visitor));
+    }
+    [[nodiscard]] std::size_t order_slots() const noexcept { return orders_.slots(); }
 
     [[nodiscard]] std::size_t live_orders() const noexcept { return orders_.size(); }
+    /// True if no order or level has been set, and no book marked, since `clear`. O(books).
+    [[nodiscard]] bool is_unchanged() const noexcept {
+        return std::ranges::none_of(books_, [this](const Book& book) { return book.generation == generation_; });
+    }
     [[nodiscard]] std::size_t books() const noexcept { return books_.size(); }
 
 private:
     struct alignas(core::kCacheLine) Book {
         PriceLevels bids;
         PriceLevels asks;
-        std::uint32_t generation{0};  // of the last clear that it has seen
+        std::uint32_t generation{0};  // generation of the last clear that was applied
         bool complete{true};
     };
     static_assert(sizeof(Book) == core::kCacheLine);
 
     [[nodiscard]] static std::size_t checked(const Options& options);
-    /// vacancy: of the order's number.
+    /// Adds an order. vacancy: that of the order's number.
     [[nodiscard]] Outcome put(Found* vacancy, const Found& order) noexcept;
     [[nodiscard]] static std::uint32_t key_of(bool is_bid, std::uint32_t price) noexcept {
         return is_bid ? price : ~price;
     }
     [[nodiscard]] Book& current(std::uint16_t book) noexcept;
+    [[nodiscard]] static Level level_of(bool is_bid, const PriceLevels::Level& level) noexcept {
+        if (level.total == 0) return {};
+        return {key_of(is_bid, level.key), LevelTotal::orders(level.total), LevelTotal::shares(level.total)};
+    }
+    [[nodiscard]] const PriceLevels& side_of(std::uint16_t book, bool is_bid) const noexcept {
+        return is_bid ? books_[book].bids : books_[book].asks;
+    }
     [[nodiscard]] PriceLevels& side(std::uint16_t book, bool is_bid) noexcept {
         auto& found = current(book);
         return is_bid ? found.bids : found.asks;
     }
 
-    [[nodiscard, gnu::cold]] bool make_room_for_orders() noexcept;
-    [[nodiscard, gnu::cold]] bool make_room_for_levels() noexcept;
+    [[nodiscard, gnu::cold]] bool grow_orders() noexcept;
+    [[nodiscard, gnu::cold]] bool grow_levels() noexcept;
 
     std::uint32_t generation_{1};
-    std::size_t most_orders_;
-    std::size_t most_chunks_;
-    std::pmr::vector<Book> books_;  // first: it is small and checks the options
+    std::size_t incomplete_{0};
+    std::size_t max_orders_;
+    std::size_t max_chunks_;
+    std::pmr::vector<Book> books_;  // first: its initializer checks the options
     OrderStore orders_;
     LevelPool levels_;
 };
 
 inline std::size_t OrderBooks::checked(const Options& options) {
-    constexpr std::size_t kMost = 65'536;
-    if (options.books == 0 || options.books > kMost) {
+    constexpr std::size_t kMax = 65'536;
+    if (options.books == 0 || options.books > kMax) {
         throw std::invalid_argument("order book: " + std::to_string(options.books) + " books is not in 1.." +
-                                    std::to_string(kMost));
+                                    std::to_string(kMax));
     }
     return options.books;
 }
 
 inline OrderBooks::OrderBooks(const Options& options, std::pmr::memory_resource* memory)
-    : most_orders_(options.orders * options.growth),
-      most_chunks_(options.level_chunks * options.growth),
+    : max_orders_(options.orders * options.growth),
+      max_chunks_(options.level_chunks * options.growth),
       books_(checked(options), Book{}, memory),
       orders_(options.orders, memory),
       levels_(options.level_chunks, memory) {}
@@ -186,27 +245,28 @@ inline OrderBooks::Outcome OrderBooks::add(std::uint16_t book, std::uint64_t num
 inline OrderBooks::Outcome OrderBooks::put(Found* vacancy, const Found& order) noexcept {
     assert(order.shares != 0);
     if (orders_.size() == orders_.capacity()) [[unlikely]] {
-        if (!make_room_for_orders()) return Outcome::no_room;
+        if (!grow_orders()) return Outcome::full;
         vacancy = orders_.vacancy(order.number);
     }
     const auto key = key_of(order.is_bid, order.price);
+    const auto total = LevelTotal::kOneOrder | order.shares;
     auto& levels = side(order.book, order.is_bid);
-    if (!levels.add(levels_, key, order.shares)) [[unlikely]] {
-        if (!make_room_for_levels() || !levels.add(levels_, key, order.shares)) return Outcome::no_room;
+    if (!levels.add(levels_, key, total)) [[unlikely]] {
+        if (!grow_levels() || !levels.add(levels_, key, total)) return Outcome::full;
     }
     orders_.fill(vacancy, order);
     return Outcome::done;
 }
 
-inline bool OrderBooks::make_room_for_orders() noexcept {
+inline bool OrderBooks::grow_orders() noexcept {
     const auto now = orders_.capacity();
-    return now < most_orders_ && orders_.try_grow(std::min(2 * now, most_orders_));
+    return now < max_orders_ && orders_.try_grow(std::min(2 * now, max_orders_));
 }
 
-/// A side may also be full itself, which more chunks do not help.
-inline bool OrderBooks::make_room_for_levels() noexcept {
+/// A side may itself be full, which more chunks do not change.
+inline bool OrderBooks::grow_levels() noexcept {
     const auto now = levels_.chunks();
-    return levels_.is_exhausted() && now < most_chunks_ && levels_.try_grow(std::min(2 * now, most_chunks_));
+    return levels_.is_exhausted() && now < max_chunks_ && levels_.try_grow(std::min(2 * now, max_chunks_));
 }
 
 inline OrderBooks::Outcome OrderBooks::reduce(std::uint64_t number, std::uint32_t shares) noexcept {
@@ -221,10 +281,11 @@ inline OrderBooks::Outcome OrderBooks::remove(std::uint64_t number) noexcept {
 
 inline OrderBooks::Outcome OrderBooks::reduce(Found& order, std::uint32_t shares) noexcept {
     const bool too_many = shares > order.shares;
-    const auto taken = too_many ? order.shares : shares;
-    side(order.book, order.is_bid).take(levels_, key_of(order.is_bid, order.price), taken);
-    order.shares -= taken;
-    if (order.shares == 0) orders_.erase(&order);
+    const auto removed = too_many ? order.shares : shares;
+    const auto gone = std::uint64_t{removed == order.shares} << LevelTotal::kSharesBits;
+    side(order.book, order.is_bid).reduce(levels_, key_of(order.is_bid, order.price), gone | removed);
+    order.shares -= removed;
+    if (gone != 0) orders_.erase(&order);
     return too_many ? Outcome::too_many_shares : Outcome::done;
 }
 
@@ -242,32 +303,44 @@ inline OrderBooks::Outcome OrderBooks::replace(Found& order, std::uint64_t new_n
     return put(orders_.vacancy(new_number), next);
 }
 
+inline OrderBooks::Outcome OrderBooks::set_level(std::uint16_t book, bool is_bid, std::uint32_t price,
+                                                 std::uint32_t shares) noexcept {
+    auto& levels = side(book, is_bid);
+    const auto key = key_of(is_bid, price);
+    const auto now = levels.find(levels_, key).total;
+    if (shares < now) {
+        levels.reduce(levels_, key, now - shares);
+    } else if (shares > now && !levels.add(levels_, key, shares - now)) [[unlikely]] {
+        if (!grow_levels() || !levels.add(levels_, key, shares - now)) return Outcome::full;
+    }
+    return Outcome::done;
+}
+
 inline OrderBooks::Top OrderBooks::top(std::uint16_t book) const noexcept {
     const auto& found = books_[book];
     Top top;
     if (found.generation != generation_) return top;
     const auto bid = found.bids.best();
     const auto ask = found.asks.best();
-    top.bid_size = bid.shares;
+    top.bid_size = LevelTotal::shares(bid.total);
     top.bid_price = bid.key;
-    top.ask_size = ask.shares;
-    top.ask_price = ask.shares != 0 ? ~ask.key : 0;
+    top.ask_size = LevelTotal::shares(ask.total);
+    top.ask_price = ask.total != 0 ? ~ask.key : 0;
     return top;
 }
 
 inline void OrderBooks::clear() noexcept {
     ++generation_;
+    incomplete_ = 0;
     orders_.clear();
     levels_.reset();
 }
 
 template <class Visitor>
-void OrderBooks::visit_levels(std::uint16_t book, bool is_bid, Visitor&& visitor) const {
-    const auto& found = books_[book];
-    if (found.generation != generation_) return;
-    (is_bid ? found.bids : found.asks).visit(levels_, [&](const PriceLevels::Level& level) {
-        visitor(key_of(is_bid, level.key), level.shares);
-    });
+void OrderBooks::visit_levels(std::uint16_t book, bool is_bid, Visitor&& visitor, std::size_t most) const {
+    if (books_[book].generation != generation_) return;
+    side_of(book, is_bid)
+        .visit(levels_, [&](const PriceLevels::Level& level) { visitor(level_of(is_bid, level)); }, most);
 }
 
 }  // namespace millpond::feed

@@ -15,19 +15,19 @@
 
 namespace millpond::feed {
 
-/// The live orders of one channel by the venue's order number.
+/// The live orders of one channel, by the venue's order number.
 ///
 /// Threads: one.
-/// Memory:  48 to 96 bytes per order of the capacity, taken and touched once in the constructor, and in try_grow.
+/// Memory:  48 to 96 bytes per order of the capacity, allocated and touched once in the constructor, and in try_grow.
 /// Source:  open addressing with linear probing and deletion by shifting back (Knuth, TAOCP 3, 6.4, algorithm R), at
-///          most half full: no tombstones, so the cost does not grow with the orders that came and went.
+///          most half full: without tombstones the cost does not grow with the number of deleted orders.
 class OrderStore {
 public:
     struct Order {
         std::uint64_t number{0};
         std::uint32_t price{0};
         std::uint32_t shares{0};
-        std::uint32_t generation{0};  // of the store when it was put in; others are empty slots
+        std::uint32_t generation{0};  // the store's generation at insertion; slots of other generations are empty
         std::uint16_t book{0};
         bool is_bid{false};
     };
@@ -35,44 +35,64 @@ public:
     /// capacity: orders, 1..2^28. Throws std::invalid_argument otherwise.
     explicit OrderStore(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// Null when it is not there. Valid until the next put or erase.
+    /// Returns nullptr if there is no such order. Valid until the next put or erase.
     [[nodiscard]] Order* find(std::uint64_t number) noexcept {
         auto& slot = slots_[place_of(number)];
         return is_empty(slot) ? nullptr : &slot;
     }
+    [[nodiscard]] const Order* find(std::uint64_t number) const noexcept {
+        const auto& slot = slots_[place_of(number)];
+        return is_empty(slot) ? nullptr : &slot;
+    }
 
-    /// False when full or when the number is there already.
+    /// Returns false if the store is full or the number exists.
     [[nodiscard]] bool put(const Order& order) noexcept;
-    /// Where an order of this number would be put; null when it is there already. Valid until the next put or erase.
+    /// The slot for a new order of this number; null if the order exists. Valid until the next put or erase.
     [[nodiscard]] Order* vacancy(std::uint64_t number) noexcept {
         auto& slot = slots_[place_of(number)];
         return is_empty(slot) ? &slot : nullptr;
     }
-    /// Puts an order into the vacancy of its number. The store must not be full.
+    /// Stores an order in the vacancy of its number. The store must not be full.
     void fill(Order* vacancy, const Order& order) noexcept {
         *vacancy = order;
         vacancy->generation = generation_;
         ++size_;
     }
 
-    /// The order must be a result of find.
+    /// Removes an order. order: a result of find.
     void erase(Order* order) noexcept;
 
-    /// O(1): the slots are void by their generation.
+    /// Removes all orders. O(1): the new generation voids the slots.
     void clear() noexcept {
         ++generation_;
         size_ = 0;
     }
 
-    /// Makes room for `capacity` orders in all; their places change. False, with nothing changed, when the capacity is
-    /// above 2^28 or there is no memory. O(capacity), and it allocates: for readers of files, not for receive paths.
+    /// Visits all orders in parts: calls visit(order) for the orders in the last `most` of the first `left` slots.
+    /// left: slots() for the first part, then the result of the part before, until that is 0. Orders may be added and
+    /// removed between the parts: one that stays meanwhile is visited, perhaps twice; one that is removed and put again
+    /// may be in slots that were visited before. Not with try_grow.
+    template <class Visitor>
+    [[nodiscard]] std::size_t visit(std::size_t left, std::size_t most, Visitor&& visitor) const {
+        // Deletion moves orders to lower slots only, which follow, except from the first slots to the last ones.
+        for (std::size_t i = 0; left == slots_.size() && !is_empty(slots_[i]); ++i) visitor(slots_[i]);
+        const auto end = left - std::min(left, most);
+        while (left != end) {
+            if (!is_empty(slots_[--left])) visitor(slots_[left]);
+        }
+        return left;
+    }
+    [[nodiscard]] std::size_t slots() const noexcept { return slots_.size(); }
+
+    /// Grows to a capacity of `capacity` orders, which moves them. Returns false, with nothing changed, if the capacity
+    /// is above 2^28 or there is no memory. O(capacity), and it allocates: for readers of files, not for receive paths.
     [[nodiscard]] bool try_grow(std::size_t capacity) noexcept;
 
-    /// Asks for the memory of that order ahead of its use.
+    /// Prefetches the order's slot.
     void prefetch(std::uint64_t number) const noexcept {
         const auto& home = slots_[home_of(number)];
         core::prefetch_for_write(&home);
-        // One in four lies in two cache lines, and a deletion looks at those behind it.
+        // One order in four spans two cache lines, and a deletion reads the following slots.
         core::prefetch_for_write(reinterpret_cast<const std::byte*>(&home) + core::kCacheLine);
     }
 
@@ -80,11 +100,11 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
 private:
-    static constexpr std::size_t kLeastSlots = 16;
+    static constexpr std::size_t kMinSlots = 16;
 
     [[nodiscard]] static std::size_t checked(std::size_t capacity);
     [[nodiscard]] static std::size_t slots_for(std::size_t capacity) noexcept {
-        return std::bit_ceil(std::max(capacity * 2, kLeastSlots));
+        return std::bit_ceil(std::max(capacity * 2, kMinSlots));
     }
     [[nodiscard]] static int shift_of(std::size_t mask) noexcept { return 64 + 3 - std::countr_one(mask); }
     [[nodiscard]] bool is_empty(const Order& slot) const noexcept { return slot.generation != generation_; }
@@ -108,10 +128,10 @@ private:
 };
 
 inline std::size_t OrderStore::checked(std::size_t capacity) {
-    constexpr std::size_t kMost = std::size_t{1} << 28;
-    if (capacity == 0 || capacity > kMost) {
+    constexpr std::size_t kMax = std::size_t{1} << 28;
+    if (capacity == 0 || capacity > kMax) {
         throw std::invalid_argument("order store: capacity " + std::to_string(capacity) + " is not in 1.." +
-                                    std::to_string(kMost));
+                                    std::to_string(kMax));
     }
     return capacity;
 }
@@ -142,23 +162,23 @@ inline bool OrderStore::try_grow(std::size_t capacity) noexcept {
             if (!is_empty(order)) slots_[place_of(order.number)] = order;
         }
         return true;
-    } catch (const std::exception&) {  // std::bad_alloc, or what `checked` throws
+    } catch (const std::exception&) {  // std::bad_alloc, or thrown by `checked`
         return false;
     }
 }
 
 inline void OrderStore::erase(Order* order) noexcept {
-    auto hole = static_cast<std::size_t>(order - slots_.data());
-    for (auto next = hole;;) {
+    auto gap = static_cast<std::size_t>(order - slots_.data());
+    for (auto next = gap;;) {
         next = (next + 1) & mask_;
         if (is_empty(slots_[next])) break;
-        // The order behind may fill the hole unless its home lies between the hole and itself.
-        if (((next - home_of(slots_[next].number)) & mask_) >= ((next - hole) & mask_)) {
-            slots_[hole] = slots_[next];
-            hole = next;
+        // The next order may fill the gap unless its home lies between the gap and itself.
+        if (((next - home_of(slots_[next].number)) & mask_) >= ((next - gap) & mask_)) {
+            slots_[gap] = slots_[next];
+            gap = next;
         }
     }
-    slots_[hole].generation = 0;
+    slots_[gap].generation = 0;
     --size_;
 }
 

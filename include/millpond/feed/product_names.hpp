@@ -9,22 +9,21 @@
 
 namespace millpond::feed {
 
-/// Names of instruments that a wire format knows by number only, from a file of the user's.
+/// Names of instruments that a wire format identifies only by number, read from a file of the user.
 ///
 /// Threads: built at start-up on one; find on any.
 /// Memory:  grows while it is being filled, never afterwards.
 class ProductNames {
 public:
-    /// One product a line: its number, then a comma or blanks, then its symbol. Empty lines and what follows a '#' at
-    /// the beginning of a line are skipped. Throws std::invalid_argument that names the line: not a number, no symbol,
-    /// a symbol longer than 32 characters or not printable, a product named twice,
-    /// a symbol that two products have.
+    /// Parses one product per line: its number, a comma or blanks, its symbol. Empty lines and lines that start with
+    /// '#' are skipped. Throws std::invalid_argument that names the line: not a number, no symbol, a symbol longer than
+    /// 32 characters or not printable, a product named twice, a symbol of two products.
     [[nodiscard]] static ProductNames parse(std::string_view text);
 
-    /// False when the product has a name already.
+    /// Returns false if the product already has a name.
     bool add(std::uint32_t product, const Symbol& symbol) { return names_.try_emplace(product, symbol).second; }
 
-    /// The name; where there is none the number as text.
+    /// Returns the name, or the number as text if there is none.
     [[nodiscard]] Symbol find(std::uint32_t product) const noexcept;
 
     [[nodiscard]] std::size_t size() const noexcept { return names_.size(); }

@@ -12,15 +12,15 @@
 
 namespace millpond::feed {
 
-/// One quote as a JSON object in `out`, without a newline:
+/// Writes a quote as a JSON object to `out`, without a newline:
 /// ```
 /// {"type":"quote","symbol":"AAPL","timestamp":1580398200000000000,"exchange_timestamp":1580398199999990000,
 ///  "sequence":17,"bid":{"price":189.2400,"shares":300},"ask":{"price":189.2600,"shares":200},
 ///  "spread":{"price":0.0200,"percent":0.0106},"incomplete":false}
 /// ```
 /// A quote of a halted instrument has `"halted":true` at its end, one that is not firm `"firm":false`. timestamp is the
-/// receive time; both are UTC nanoseconds. A side without shares has the price null, and `spread` is null unless both
-/// sides have shares. percent is of the middle price, null where there is none (spread_percent).
+/// receive time; both times are UTC nanoseconds. A side without shares has the price null, and `spread` is null unless
+/// both sides have shares. percent is relative to the middle price, or null (spread_percent).
 ///
 /// Memory: writes at most kMaxJsonBytes; allocates nothing.
 [[nodiscard]] inline std::string_view quote_json(std::span<char, kMaxJsonBytes> out, const Quote& quote,
@@ -32,12 +32,14 @@ namespace millpond::feed {
     end = put(write_signed(end, quote.exchange_utc_ns), ",\"sequence\":");
     end = put(write_unsigned(end, sequence), ",\"bid\":{\"price\":");
     const bool both = quote.bid_size != 0 && quote.ask_size != 0;
-    const auto percent = both ? spread_percent(quote.bid_price, quote.ask_price) : std::nullopt;
-    // Nearly every quote: its four decimals are made in two pairs.
-    if (const auto spread = percent ? quote.ask_price - quote.bid_price : 0;
-        percent && TwoPrices::fit(quote.bid_price, quote.ask_price) && TwoPrices::fit(spread, *percent)) [[likely]] {
-        const TwoPrices prices{quote.bid_price, quote.ask_price};
-        const TwoPrices spreads{spread, *percent};
+    const auto bid = TwoPrices::in_four_decimals(quote.bid_price);
+    const auto ask = TwoPrices::in_four_decimals(quote.ask_price);
+    const auto decimals = symbol.decimals();
+    // Fast path for nearly every quote: its four decimals are converted in two pairs.
+    if (const auto percent = both && TwoPrices::fit(bid, ask) ? spread_percent(bid, ask) : std::nullopt;
+        percent && decimals == kDefaultDecimals && TwoPrices::fit(ask - bid, *percent)) [[likely]] {
+        const TwoPrices prices{bid, ask};
+        const TwoPrices spreads{ask - bid, *percent};
         end = put(prices.write_first(end), ",\"shares\":");
         end = put(write_unsigned(end, quote.bid_size), "},\"ask\":{\"price\":");
         end = put(prices.write_second(end), ",\"shares\":");
@@ -45,13 +47,18 @@ namespace millpond::feed {
         end = put(spreads.write_first(end), ",\"percent\":");
         end = put(spreads.write_second(end), "}");
     } else {
-        end = quote.bid_size != 0 ? write_price(end, quote.bid_price) : put(end, "null");
+        end = quote.bid_size != 0 ? write_price(end, quote.bid_price, decimals) : put(end, "null");
         end = put(write_unsigned(put(end, ",\"shares\":"), quote.bid_size), "},\"ask\":{\"price\":");
-        end = quote.ask_size != 0 ? write_price(end, quote.ask_price) : put(end, "null");
+        end = quote.ask_size != 0 ? write_price(end, quote.ask_price, decimals) : put(end, "null");
         end = put(write_unsigned(put(end, ",\"shares\":"), quote.ask_size), "},\"spread\":");
-        end = both ? put(write_spread(put(end, "{\"price\":"), quote.bid_price, quote.ask_price), ",\"percent\":")
-                   : put(end, "null");
-        if (both) end = put(percent ? write_price(end, *percent) : put(end, "null"), "}");
+        if (both) {
+            end = write_spread(put(end, "{\"price\":"), quote.bid_price, quote.ask_price, decimals);
+            end = put(end, ",\"percent\":");
+            const auto exact = spread_percent(quote.bid_price, quote.ask_price);
+            end = put(exact ? write_percent(end, *exact) : put(end, "null"), "}");
+        } else {
+            end = put(end, "null");
+        }
     }
     end = (quote.flags & kIncomplete) != 0 ? put(end, ",\"incomplete\":true") : put(end, ",\"incomplete\":false");
     if ((quote.flags & kHalted) != 0) end = put(end, ",\"halted\":true");

@@ -10,25 +10,25 @@
 
 namespace millpond::feed {
 
-/// Decides when a hole is asked for again: at once, then with pauses that double while no answer comes, so many times;
-/// after an answer that brings a part it continues with the rest. A server that left a hole without any answer is asked
-/// only once for each further one, until it answers. It knows no socket and no clock.
+/// Decides when missing messages are requested again: at once, then with pauses that double while no answer comes, up
+/// to `tries` times; after an answer with a part of them it continues with the rest. A server that did not answer at
+/// all is asked only once for each further gap, until it answers. It uses no socket and no clock.
 ///
 /// Threads: one; counters may be read on any.
 class Rerequester {
 public:
     struct Options {
-        std::uint16_t most_messages{1'000};  ///< In one request.
-        std::uint64_t first_wait{0};         ///< Ticks until the second request of the same messages.
-        std::uint32_t tries{8};              ///< Requests without any answer before it is hopeless.
+        std::uint16_t max_messages{1'000};  ///< Maximum in one request.
+        std::uint64_t first_wait{0};        ///< Ticks until the second request of the same messages.
+        std::uint32_t tries{8};             ///< Maximum requests without any answer.
     };
 
     explicit Rerequester(const Options& options) noexcept : options_(options) {}
 
-    /// The request that is to be sent now, if one is. now: core::ticks().
+    /// The request to send now, if any. now: core::ticks().
     [[nodiscard]] std::optional<MoldUdp64Request> due(const moldudp64_layout::Session& session, std::uint64_t first,
                                                       std::uint64_t last, std::uint64_t now) noexcept {
-        if (session != session_ || first != first_) begin(session, first, now);
+        if (session != session_ || first != first_) restart(session, first, now);
         if (first < asked_until_ && now - sent_ < wait_) return std::nullopt;
         if (tried_ == tries()) return std::nullopt;
         if (first < asked_until_) {  // no answer
@@ -37,15 +37,15 @@ public:
         }
         ++tried_;
         sent_ = now;
-        const auto count = std::min<std::uint64_t>(last - first + 1, options_.most_messages);
+        const auto count = std::min<std::uint64_t>(last - first + 1, options_.max_messages);
         asked_until_ = first + count;
         requests_.add();
         return MoldUdp64Request{.session = session, .first = first, .count = static_cast<std::uint16_t>(count)};
     }
 
-    /// All requests for these messages were without an answer.
-    [[nodiscard]] bool hopeless(std::uint64_t now) const noexcept { return tried_ == tries() && now - sent_ >= wait_; }
-    /// Gives up the gap for which there is no hope.
+    /// True if no request for these messages was answered and none is left.
+    [[nodiscard]] bool exhausted(std::uint64_t now) const noexcept { return tried_ == tries() && now - sent_ >= wait_; }
+    /// Gives up the exhausted gap.
     void give_up() noexcept {
         silent_ = true;
         first_ = 0;
@@ -55,12 +55,12 @@ public:
     [[nodiscard]] const core::Tally& retries() const noexcept { return retries_; }
 
 private:
-    /// A new hole, or one of which a part has come.
-    void begin(const moldudp64_layout::Session& session, std::uint64_t first, std::uint64_t now) noexcept {
-        // What was asked for comes in several datagrams: the rest of it is waited for, from now on.
-        const bool goes_on = session == session_ && first_ != 0 && first > first_ && first < asked_until_;
-        if (goes_on || (session == session_ && first_ != 0 && first == asked_until_)) silent_ = false;
-        if (!goes_on) asked_until_ = 0;
+    /// Starts the requests for a new gap, or for the rest of a gap of which a part has arrived.
+    void restart(const moldudp64_layout::Session& session, std::uint64_t first, std::uint64_t now) noexcept {
+        // The requested messages arrive in several datagrams: the timeout restarts for the rest.
+        const bool continues = session == session_ && first_ != 0 && first > first_ && first < asked_until_;
+        if (continues || (session == session_ && first_ != 0 && first == asked_until_)) silent_ = false;
+        if (!continues) asked_until_ = 0;
         session_ = session;
         first_ = first;
         sent_ = now;

@@ -9,17 +9,17 @@
 
 namespace millpond::feed {
 
-/// What became of a channel's sequence numbers. One thread adds, any reads.
+/// Counters of a channel's sequence numbers by outcome. One thread adds, any thread reads.
 struct SequenceCounters {
-    core::Tally gaps;        ///< Times that numbers were jumped over.
-    core::Tally missing;     ///< Numbers jumped over.
-    core::Tally late;        ///< Numbers of those that came after all; not applied.
-    core::Tally duplicates;  ///< Numbers that had come before; not applied.
-    core::Tally unresolved;  ///< Old numbers of which it is no longer known whether they were late or duplicates.
-    core::Tally restarts;    ///< Times that the sender began again at a lower number.
+    core::Tally gaps;        ///< Number of gaps.
+    core::Tally missing;     ///< Missing numbers, in all gaps.
+    core::Tally late;        ///< Missing numbers that arrived later; not applied.
+    core::Tally duplicates;  ///< Numbers that had arrived before; not applied.
+    core::Tally unresolved;  ///< Old numbers that were either late or duplicates; the range is no longer known.
+    core::Tally restarts;    ///< Restarts of the sender at a lower number.
     core::Tally doubted;     ///< Announcements far ahead that were not believed at once.
 
-    /// Calls visit(name, help, tally) for each.
+    /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
         visitor("sequence_gaps", "Gaps in the sequence numbers.", gaps);
@@ -34,57 +34,58 @@ struct SequenceCounters {
 
 /// Tracks the sequence numbers of one channel: finds missing, late and duplicate ones.
 ///
-/// In order costs O(1). An old number is looked for in at most kMaxRanges missing ranges; when more are missing, the
-/// oldest range is forgotten and its numbers count as unresolved should they come.
+/// A number in order costs O(1). An old number is searched for in at most kMaxRanges missing ranges; if more are
+/// missing, the oldest range is forgotten and its numbers count as unresolved if they arrive.
 ///
-/// A sender that begins again at a lower number without saying so (a looped replay) looks like duplicates at first, and
-/// behind a single wrong number far ahead a sound sender looks late: after a run of old datagrams (kRestartAfter), each
-/// with higher numbers than the ones before, the next one is believed. Copies, small gaps and a few strays do not end
-/// the run, so that a faulty network hides no restart.
+/// A sender that restarts at a lower number without announcing it (a looped replay) looks like duplicates at first, and
+/// after a single wrong number far ahead a correct sender looks late. After a run of old datagrams (kRestartAfter),
+/// each with higher numbers than the ones before, the next one is therefore believed. Copies, small gaps and a few
+/// strays do not end the run, so that a faulty network hides no restart.
 ///
-/// An announcement (a heartbeat names the number that comes next) shows a loss at the end of a burst. One that is
-/// kFarAhead or more ahead is a gap only when the next announcement is as high: a single stray heartbeat must not void
-/// every book. The next number in order refutes it. Messages far ahead are believed at once.
+/// An announcement (a heartbeat carries the number that comes next) shows a loss at the end of a burst. One that is
+/// kFarAhead or more ahead counts as a gap only if the next announcement is as high: a single stray heartbeat must not
+/// void every book. The next number in order refutes it. Messages far ahead are believed at once.
 ///
 /// Threads: one; counters() may be read on any.
 class SequenceTracker {
 public:
     static constexpr std::size_t kMaxRanges = 64;
     static constexpr std::uint32_t kRestartAfter = 32;
-    /// Far more than a burst of datagrams between two heartbeats loses.
+    /// Far more numbers than a loss between two heartbeats.
     static constexpr std::uint64_t kFarAhead = 65'536;
 
-    /// What one datagram meant.
+    /// The result for one datagram.
     struct Step {
-        std::uint64_t old{0};        ///< So many of its first numbers must not be applied.
-        std::uint64_t gap_first{0};  ///< Numbers gap_first..gap_last were jumped over; none when both are 0.
+        std::uint64_t old{0};        ///< How many of its first numbers must not be applied.
+        std::uint64_t gap_first{0};  ///< Numbers gap_first..gap_last are missing; no gap if both are 0.
         std::uint64_t gap_last{0};
         bool restarted{false};  ///< The sender restarted: discard the state of the channel, then apply all of it.
 
         [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
     };
 
-    /// restart_after: old datagrams in a row before the sender is believed to have restarted. More than kRestartAfter
-    /// where each message is observed separately, so that a few duplicated datagrams do not look like it.
+    /// restart_after: consecutive old datagrams after which the sender is assumed to have restarted. Use more than
+    /// kRestartAfter if each message is observed separately, so that a few duplicated datagrams do not look like a
+    /// restart.
     explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter) noexcept : restart_after_(restart_after) {}
 
-    /// A datagram that carries `count` numbers from `first` on; count 0 announces that `first` comes next. A range that
-    /// would pass the largest 64-bit number is ignored: all of it is old.
+    /// Observes a datagram with `count` numbers from `first` on; count 0 announces that `first` comes next. A range
+    /// beyond the largest 64-bit number is ignored: all of it is old.
     Step observe(std::uint64_t first, std::uint64_t count) noexcept;
 
-    /// A new session: its first number is known. Earlier numbers are no longer compared.
+    /// Starts a session with a known first number. Earlier numbers are no longer compared.
     void start(std::uint64_t first) noexcept;
 
-    /// The sender restarts at `first`, as the caller has found out.
+    /// Restarts at `first` after the caller has detected a restart of the sender.
     void restart(std::uint64_t first) noexcept {
         counters_.restarts.add();
         start(first);
     }
 
-    /// The number that comes next; 0 when none has been seen.
+    /// The number that comes next; 0 before the first.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
 
-    /// Whether some of these numbers are among the missing. Looks at the ranges from the newest to these numbers.
+    /// True if some of these numbers are missing. Searches the ranges from the newest to these numbers.
     [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const noexcept {
         for (auto i = ranges_; i != 0 && missing_[i - 1].last >= first; --i) {
             if (missing_[i - 1].first <= last) return true;
@@ -95,7 +96,7 @@ public:
     [[nodiscard]] const SequenceCounters& counters() const noexcept { return counters_; }
 
 private:
-    /// Numbers that a run's next datagram may be ahead of the last one or behind: a few datagrams.
+    /// Maximum distance, in numbers, between consecutive datagrams of a run: a few datagrams.
     static constexpr std::uint64_t kNear = 128;
     static constexpr std::uint32_t kStrays = 2;
 
@@ -112,11 +113,11 @@ private:
 
     std::uint32_t restart_after_;
     std::uint64_t next_{0};
-    std::uint64_t forgotten_{0};  // highest number of a range that was dropped for lack of room
-    std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: nothing
+    std::uint64_t forgotten_{0};  // highest number of a range that was forgotten
+    std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: none
     std::uint64_t restart_next_{0};
     std::uint32_t restart_run_{0};
-    std::uint32_t restart_strays_{0};  // in a row, since the run's last
+    std::uint32_t restart_strays_{0};  // consecutive strays since the run's last datagram
     std::size_t ranges_{0};
     std::array<Range, kMaxRanges> missing_{};  // ascending, disjoint
     SequenceCounters counters_;
@@ -134,7 +135,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         step.old = count;
         return step;
     }
-    if (next_ == 0) {  // joined in mid-stream: what came before is not missed
+    if (next_ == 0) {  // joined in mid-stream: earlier numbers do not count as missing
         start(first);
         next_ += count;
         return step;
@@ -151,7 +152,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         announced_ = 0;
         return step;
     }
-    if (count == 0) return step;  // an announcement that was overtaken
+    if (count == 0) return step;  // a later datagram overtook the announcement
     const auto end = first + count;
     if (end <= next_ && looks_restarted({first, end - 1})) {
         restart(end);

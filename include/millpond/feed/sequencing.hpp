@@ -9,17 +9,17 @@
 
 namespace millpond::feed {
 
-/// How a decoder's format numbers its datagrams; each decoder's header has its own. `read` gives nothing for what no
-/// header can be read of; `is_whole` looks at all of it; `name_of` is a session's SessionName. A format whose sessions
-/// begin with message 1 has `announce`, which writes a heartbeat that says so. A format with several channels in one
-/// group has `same_channel`. Formats without sequence numbers have no Sequencing.
+/// Describes how a decoder's format numbers its datagrams; each decoder's header specializes it. `read` returns the
+/// numbers, or nullopt if the headers cannot be read; `is_whole` checks the whole datagram; `name_of` returns the
+/// SessionName of a session. A format whose sessions begin with message 1 has `announce`, which writes a heartbeat that
+/// announces message 1. Formats without sequence numbers have no Sequencing.
 template <class Decoder>
 struct Sequencing;
 
-/// A session, for people.
+/// A session's name, for display.
 using SessionName = core::FixedString<24>;
 
-/// Of a session that is a number.
+/// Name of a session that is a number.
 [[nodiscard]] inline SessionName number_name(std::uint64_t number) noexcept {
     std::array<char, SessionName::capacity()> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;

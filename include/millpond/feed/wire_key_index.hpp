@@ -10,20 +10,20 @@
 
 namespace millpond::feed {
 
-/// From the 64-bit key by which a wire format names an instrument (a product number, eight characters) to its number
-/// in the InstrumentTable, without building and hashing its whole name for each message.
+/// Maps the 64-bit key by which a wire format identifies an instrument (a product number, eight characters) to its
+/// number in the InstrumentTable, without building and hashing its whole name for each message.
 ///
 /// Threads: one.
-/// Memory:  32 to 64 bytes per key, taken once from `memory` in the constructor. A key never leaves.
+/// Memory:  32 to 64 bytes per key, allocated once from `memory` in the constructor. Keys are never removed.
 class WireKeyIndex {
 public:
-    /// capacity: keys, as many as the InstrumentTable has instruments.
+    /// capacity: maximum number of keys, that of the InstrumentTable.
     explicit WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// kNoInstrument when the key was never added.
+    /// Returns kNoInstrument if the key was never added.
     [[nodiscard]] InstrumentId find(std::uint64_t key) const noexcept;
 
-    /// False when full. The key must not be there yet, and `id` must not be kNoInstrument.
+    /// Returns false if the index is full. The key must not exist yet, and `id` must not be kNoInstrument.
     bool add(std::uint64_t key, InstrumentId id) noexcept;
 
 private:
@@ -45,7 +45,7 @@ private:
     std::pmr::vector<Slot> slots_;
 };
 
-// One slot more than the mask reaches, always free, so that `find` may look behind any home.
+// One slot more than the mask reaches, always free, so that `find` may read the slot after any home.
 inline WireKeyIndex::WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory)
     : capacity_(capacity),
       mask_(std::bit_ceil(capacity * 2 + 2) - 1),
@@ -53,7 +53,7 @@ inline WireKeyIndex::WireKeyIndex(std::size_t capacity, std::pmr::memory_resourc
       slots_(mask_ + 2, Slot{0, kNoInstrument}, memory) {}
 
 inline InstrumentId WireKeyIndex::find(std::uint64_t key) const noexcept {
-    // Most keys are at home, most others one place further. Which of the two cannot be foreseen: so no branch on it.
+    // Most keys are at home, most others one place further. Which of the two is unpredictable, so branch-free.
     auto place = home_of(key);
     place += static_cast<std::size_t>(slots_[place].key != key);
     if (slots_[place].key == key) [[likely]]

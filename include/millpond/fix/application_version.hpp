@@ -11,7 +11,7 @@ namespace millpond::fix {
 
 class Dictionary;
 
-/// The version of an application message that FIXT 1.1 carries. The numbers are those of ApplVerID(1128).
+/// Version of an application message on FIXT 1.1. The values are those of ApplVerID(1128).
 ///
 /// Source: FIX Latest, field 1128.
 enum class ApplicationVersion : std::uint8_t {
@@ -26,31 +26,32 @@ enum class ApplicationVersion : std::uint8_t {
     latest = 10,
 };
 
-/// A version with what it knows of application messages.
+/// A version and its dictionary of application messages.
 struct ApplicationDictionary {
     ApplicationVersion version{ApplicationVersion::latest};
-    const Dictionary* dictionary{nullptr};  ///< Null: messages of the version pass unchecked.
+    const Dictionary* dictionary{nullptr};  ///< Null: messages of the version are not checked.
+    friend bool operator==(const ApplicationDictionary&, const ApplicationDictionary&) = default;
 };
 
-/// "FIX.4.4", "FIX.5.0SP2", "FIX.Latest".
+/// Name of the version: "FIX.4.4", "FIX.5.0SP2", "FIX.Latest".
 [[nodiscard]] constexpr std::string_view name(ApplicationVersion version) noexcept {
     constexpr std::string_view kNames[] = {"FIX.4.0", "FIX.4.1",    "FIX.4.2",    "FIX.4.3",   "FIX.4.4",
                                            "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2", "FIX.Latest"};
     return kNames[static_cast<std::size_t>(version) - static_cast<std::size_t>(ApplicationVersion::fix40)];
 }
 
-/// As in ApplVerID(1128).
+/// Value of ApplVerID(1128).
 [[nodiscard]] constexpr std::string_view appl_ver_id(ApplicationVersion version) noexcept {
     constexpr std::string_view kIds[] = {"2", "3", "4", "5", "6", "7", "8", "9", "10"};
     return kIds[static_cast<std::size_t>(version) - static_cast<std::size_t>(ApplicationVersion::fix40)];
 }
 
-/// Of the application messages of a session below FIXT 1.1.
+/// Version of the application messages of a session below FIXT 1.1.
 [[nodiscard]] constexpr ApplicationVersion application_version_of(Version version) noexcept {
     return static_cast<ApplicationVersion>(static_cast<int>(version) + static_cast<int>(ApplicationVersion::fix40));
 }
 
-/// Of the text of ApplVerID(1128); nothing for any other.
+/// Parses the value of ApplVerID(1128); nullopt for unknown values.
 [[nodiscard]] constexpr std::optional<ApplicationVersion> application_version_of(std::string_view id) noexcept {
     if (id == appl_ver_id(ApplicationVersion::latest)) return ApplicationVersion::latest;
     if (id.size() != 1 || id.front() < '2' || id.front() > '9') return std::nullopt;

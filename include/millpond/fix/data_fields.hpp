@@ -8,20 +8,20 @@
 
 namespace millpond::fix {
 
-/// Which fields may hold any byte, the delimiter included, and which length field in front has their size.
+/// Pairs of data fields, which may hold any byte, the delimiter included, and the length fields before them.
 ///
 /// Threads: a value; built at start-up, then only read.
 class DataFields {
 public:
     static constexpr std::size_t kCapacity = 256;
 
-    /// Knows none.
+    /// An empty table.
     constexpr DataFields() noexcept = default;
 
     /// The pairs of FIX 4.0 to 5.0 SP2.
     [[nodiscard]] static constexpr DataFields standard() noexcept;
 
-    /// False if there is no room for another pair.
+    /// False if the table is full.
     constexpr bool add(Tag length_tag, Tag data_tag) noexcept {
         if (data_of(length_tag) == data_tag) return true;
         if (count_ == kCapacity || length_tag == 0 || data_tag == 0) return false;
@@ -30,14 +30,14 @@ public:
         return true;
     }
 
-    /// Adds all pairs of the other, up to the capacity.
+    /// Adds the pairs of `other`, up to the capacity.
     constexpr void add(const DataFields& other) noexcept {
         for (std::size_t i = 0; i < other.count_; ++i) add(other.pairs_[i].length_tag, other.pairs_[i].data_tag);
     }
 
-    /// False when the tag announces no data field; true when it may.
+    /// Fast check: false if the tag is not a length field, true if it may be one.
     [[nodiscard]] constexpr bool may_announce(Tag tag) const noexcept { return hints_[tag % kHints]; }
-    /// The data field that `length_tag` announces; 0 for any other tag.
+    /// Data field of the length field `length_tag`; 0 for other tags.
     [[nodiscard]] constexpr Tag data_of(Tag length_tag) const noexcept {
         if (!hints_[length_tag % kHints]) return 0;
         for (std::size_t i = 0; i < count_; ++i) {
@@ -46,7 +46,7 @@ public:
         return 0;
     }
 
-    /// The length field in front of `data_tag`; 0 for any other tag. Linear in the pairs.
+    /// Length field of the data field `data_tag`; 0 for other tags. Linear in the pairs.
     [[nodiscard]] constexpr Tag length_of(Tag data_tag) const noexcept {
         for (std::size_t i = 0; i < count_; ++i) {
             if (pairs_[i].data_tag == data_tag) return pairs_[i].length_tag;

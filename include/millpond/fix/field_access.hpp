@@ -11,20 +11,21 @@
 
 namespace millpond::fix {
 
-/// A field's place in its message.
+/// Location of a field in its message.
 struct Field {
     Tag tag{tag::kInvalid};
-    std::uint32_t offset{0};  ///< Of the value's first byte.
-    std::uint32_t length{0};  ///< Of the value.
+    std::uint32_t offset{0};  ///< Offset of the value's first byte.
+    std::uint32_t length{0};  ///< Length of the value.
 };
 
-/// Typed access to fields by tag, for any type with find(tag) and value(field): a message, an instance of a group.
+/// Typed access to fields by tag, for types with find(tag) and value(field): messages and instances of groups.
 template <class Fields>
 class FieldAccess {
 public:
     [[nodiscard]] bool has(Tag tag) const noexcept { return fields().find(tag) != nullptr; }
 
-    /// The first value of the tag; nothing where the tag is absent or (but for text) its value has not the type's form.
+    /// The typed getters return the first value of the tag; nullopt if the tag is absent or, except for text, its value
+    /// is malformed.
     [[nodiscard]] std::optional<std::string_view> text(Tag tag) const noexcept {
         const auto* field = fields().find(tag);
         if (field == nullptr) return std::nullopt;
@@ -70,14 +71,14 @@ public:
     }
     /// Nanoseconds since midnight.
     [[nodiscard]] std::optional<std::int64_t> utc_time_ns(Tag tag) const noexcept { return read<parse_utc_time>(tag); }
-    /// The date's midnight.
+    /// Midnight of the date.
     [[nodiscard]] std::optional<std::int64_t> utc_date_ns(Tag tag) const noexcept { return read<parse_utc_date>(tag); }
 
 private:
     friend Fields;
     FieldAccess() noexcept = default;
 
-    /// Short, and with eight bytes of the message before its end.
+    /// Whether the value is short, and eight bytes before its end belong to the message.
     [[nodiscard]] static bool in_a_word(const Field& field) noexcept {
         return field.length - 1U < 8U && field.offset >= 8U;
     }

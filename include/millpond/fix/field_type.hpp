@@ -6,31 +6,33 @@
 
 namespace millpond::fix {
 
-/// What form a field's value has. Types of the standard that share a form share an enumerator.
+/// Form of a field's value. Types of the standard with the same form share an enumerator.
 ///
 /// Source: FIX 5.0 SP2, volume 1, "Data types"; the names are those of QuickFIX's dictionaries.
 enum class FieldType : std::uint8_t {
-    text,           ///< Any characters but the delimiter.
+    text,           ///< Any characters except the delimiter.
     character,      ///< One character.
     boolean,        ///< Y or N.
     integer,        ///< Optional '-' and digits.
-    count,          ///< Digits: sequence numbers, lengths.
-    group_count,    ///< Digits; so many instances of a repeating group follow.
+    count,          ///< Digits: sequence numbers.
+    group_count,    ///< Digits: number of instances of a repeating group that follow.
     decimal,        ///< Optional '-', digits, at most one point: prices, quantities, amounts, percentages.
-    multiple,       ///< Values of the field's list with a space between them.
+    multiple,       ///< Values of the field's list, separated by spaces.
     utc_timestamp,  ///< YYYYMMDD-HH:MM:SS[.fraction]
     utc_time,       ///< HH:MM:SS[.fraction]
     utc_date,       ///< YYYYMMDD
     local_date,     ///< YYYYMMDD
-    data,           ///< Any bytes; a length field precedes it.
+    data,           ///< Any bytes; preceded by a length field.
+    length,         ///< Digits: size of a data field, or of a message.
 };
 
-/// The type of a name as dictionaries write it ("PRICE", "UTCTIMESTAMP", ...); nothing when there is no such type.
+/// Parses a type's name in a dictionary ("PRICE", "MONTH-YEAR", "String"); nullopt if there is no such type.
 [[nodiscard]] std::optional<FieldType> field_type_named(std::string_view name) noexcept;
 
 [[nodiscard]] std::string_view name(FieldType type) noexcept;
 
-/// Whether a value that is not empty has the type's form.
+/// Whether a non-empty value has the type's form, even if its number or date is outside the range of value.hpp and
+/// utc_time.hpp. Counts must be in range, since the session computes with them.
 [[nodiscard]] bool well_formed(FieldType type, std::string_view value) noexcept;
 
 }  // namespace millpond::fix

@@ -9,33 +9,34 @@
 
 namespace millpond::fix {
 
-/// Where one message lies in a stream and where its parts begin. CheckSum is not compared yet: Parser does that in the
-/// pass that finds the fields.
+/// Location of a message in a stream, and of its parts. CheckSum is not verified: Parser does so in its pass over the
+/// fields.
 ///
 ///     8=FIX.4.4|9=63|35=A|34=1|...|10=203|      | is the byte 0x01
 ///              ^ version_end        ^ trailer_offset
 ///                    ^ body_offset
 struct Frame {
     std::span<const std::byte> bytes;  ///< From `8=` to the delimiter that ends tag 10.
-    std::uint32_t version_end{0};      ///< Of the delimiter behind BeginString.
-    std::uint32_t body_offset{0};      ///< Of `35=`.
-    std::uint32_t trailer_offset{0};   ///< Of `10=`.
+    std::uint32_t version_end{0};      ///< Offset of the delimiter after BeginString.
+    std::uint32_t body_offset{0};      ///< Offset of `35=`.
+    std::uint32_t trailer_offset{0};   ///< Offset of `10=`.
 };
 
-/// Why there is no frame at the front of the bytes, and how many of them to drop before the next call (0 when more
-/// bytes are needed).
+/// Reason why the bytes do not begin with a frame, and how many to drop before the next call (0 if more bytes are
+/// needed).
 struct BadFrame {
     FrameError error{FrameError::incomplete};
     std::size_t skip{0};
+    std::size_t stated_bytes{0};  ///< Size of a message that is too long.
 };
 
-/// Longest message that is waited for unless the caller says otherwise.
+/// Default maximum length of a message.
 inline constexpr std::size_t kDefaultMaxFrameBytes = std::size_t{64} * 1024;
 
-/// Finds the message at the front of a stream's bytes in a few steps that do not depend on its length. After garbled
-/// bytes it continues at the next `8=FIX` behind the length that the garbled message claims.
+/// Finds the message at the start of a stream's bytes in O(1). After garbled bytes, the search continues at the next
+/// `8=FIX` after the length that the garbled message states.
 ///
-/// max_bytes: a message that states to be longer is garbled, so a hostile BodyLength binds no memory.
+/// max_bytes: longer messages are skipped, so a hostile BodyLength occupies no memory.
 /// Source: FIX session layer, "Message format" and "Garbled messages".
 [[nodiscard]] std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes,
                                                         std::size_t max_bytes = kDefaultMaxFrameBytes) noexcept;

@@ -13,14 +13,14 @@
 
 namespace millpond::fix {
 
-/// The fields of a repeating group's instances as constants: what a generated header states instead of a FieldSet.
+/// Fields of a repeating group's instances as constants, used by generated headers in place of a FieldSet.
 struct GroupShape {
     struct Member {
         Tag tag{0};
-        const GroupShape* group{nullptr};  ///< Of a field that counts a nested group's instances; else null.
+        const GroupShape* group{nullptr};  ///< The nested group that this field counts; null for other fields.
     };
-    Tag first_tag{0};                   ///< The field that begins each instance.
-    std::span<const Member> members{};  ///< By ascending tag.
+    Tag first_tag{0};                   ///< First field of each instance.
+    std::span<const Member> members{};  ///< Members by ascending tag.
 
     [[nodiscard]] constexpr Tag first() const noexcept { return first_tag; }
     [[nodiscard]] constexpr const Member* find(Tag tag) const noexcept {
@@ -32,9 +32,9 @@ struct GroupShape {
 template <class Shape>
 class BasicGroup;
 
-/// One instance of a repeating group: typed access to its own fields, and its nested groups.
+/// An instance of a repeating group: typed access to its fields and nested groups.
 ///
-/// Threads, validity: as the message it is a view of. Memory: none.
+/// Threads, validity: those of its message. Memory: none.
 template <class Shape>
 class BasicGroupEntry : public FieldAccess<BasicGroupEntry<Shape>> {
 public:
@@ -42,14 +42,14 @@ public:
     BasicGroupEntry(std::string_view bytes, std::span<const Field> fields, const Shape& shape) noexcept
         : bytes_(bytes), fields_(fields), shape_(&shape) {}
 
-    /// In the order of the wire, those of nested groups included.
+    /// Fields in the order of the wire, including those of nested groups.
     [[nodiscard]] std::span<const Field> fields() const noexcept { return fields_; }
     [[nodiscard]] std::string_view value(const Field& field) const noexcept {
         return {bytes_.data() + field.offset, field.length};
     }
-    /// Of the instance's own fields; null when there is none. Linear in the fields.
+    /// First field with this tag, not including nested groups; null if there is none. Linear in the fields.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
-    /// The nested group whose instances `count_tag` counts; empty where there is none.
+    /// The nested group with the count field `count_tag`; empty if there is none.
     [[nodiscard]] BasicGroup<Shape> group(Tag count_tag) const noexcept;
 
 private:
@@ -58,10 +58,10 @@ private:
     const Shape* shape_{nullptr};
 };
 
-/// The instances of a repeating group, one after the other: `for (const auto& entry : group)`. As many as its count
-/// field states, or fewer if fewer are there, which Validator reports.
+/// Range of the instances of a repeating group: `for (const auto& entry : group)`. Ends early if the message has fewer
+/// than its count field states, which Validator reports.
 ///
-/// Threads, validity: as the message it is a view of. Memory: none.
+/// Threads, validity: those of its message. Memory: none.
 template <class Shape>
 class BasicGroup {
 public:
@@ -88,7 +88,7 @@ public:
             ++*this;
             return before;
         }
-        /// Two at the end are equal.
+        /// Two iterators at the end are equal.
         [[nodiscard]] bool operator==(const Iterator& other) const noexcept {
             return left_ == other.left_ && rest_.data() == other.rest_.data();
         }
@@ -104,24 +104,24 @@ public:
         Entry entry_;
     };
 
-    /// Empty.
+    /// An empty group.
     BasicGroup() noexcept = default;
-    /// fields: the field that counts and those behind it.
+    /// fields: the count field and all fields after it.
     BasicGroup(std::string_view bytes, std::span<const Field> fields, const Shape& shape) noexcept;
 
     [[nodiscard]] Iterator begin() const noexcept { return {*this, stated_}; }
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-    /// What the count field says.
+    /// Value of the count field.
     [[nodiscard]] std::uint64_t stated() const noexcept { return stated_; }
     /// Linear in the group's fields.
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(std::ranges::distance(begin(), end()));
     }
 
-    /// Fields of the instance at the front of `fields`; 0 where they do not begin with one.
+    /// Number of fields of the instance at the start of `fields`; 0 if there is none.
     [[nodiscard]] static std::size_t entry_size(std::string_view bytes, std::span<const Field> fields,
                                                 const Shape& shape) noexcept;
-    /// Fields of the group at the front of `fields`, the one that counts included.
+    /// Number of fields of the group at the start of `fields`, including the count field.
     [[nodiscard]] static std::size_t group_size(std::string_view bytes, std::span<const Field> fields,
                                                 const Shape& shape) noexcept;
 
@@ -139,8 +139,8 @@ private:
 using Group = BasicGroup<FieldSet>;
 using GroupEntry = BasicGroupEntry<FieldSet>;
 
-/// A message's repeating group by a dictionary's definition of the message (or of header or trailer). Empty where the
-/// message has no such field or the definition no such group.
+/// A message's repeating group, by the dictionary's definition of the message (or of header or trailer). Empty if the
+/// message does not have the field or the definition not the group.
 [[nodiscard]] inline Group group_of(const Message& message, const FieldSet& definition, Tag count_tag) noexcept {
     const auto* member = definition.find(count_tag);
     const auto* field = message.find(count_tag);
@@ -206,7 +206,7 @@ BasicGroup<Shape>::Iterator::Iterator(const BasicGroup& group, std::uint64_t lef
     settle();
 }
 
-/// Finds the extent of the instance that `rest_` begins with, or notes that there is none.
+/// Finds the extent of the instance at the start of `rest_`, if there is one.
 template <class Shape>
 void BasicGroup<Shape>::Iterator::settle() noexcept {
     const auto size = left_ == 0 ? 0 : entry_size(bytes_, rest_, *shape_);

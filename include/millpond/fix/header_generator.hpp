@@ -8,14 +8,14 @@
 namespace millpond::fix {
 
 struct HeaderOptions {
-    std::string name_space{"fix_messages"};    ///< Of what is generated; may be nested, a::b.
-    std::vector<std::string> message_types{};  ///< Which messages get a view; empty: all.
+    std::string name_space{"fix_messages"};    ///< Namespace of the generated code; may be nested, a::b.
+    std::vector<std::string> message_types{};  ///< Messages that get a view; empty: all.
 };
 
-/// A C++ header that gives a dictionary's tags names and its messages and repeating groups typed views: no look-up of
-/// names and no dictionary when it runs. Views are made of a parsed Message and as valid as it.
+/// Generates a C++ header with named tags and typed views of a dictionary's messages and repeating groups: no lookup of
+/// names and no dictionary at run time. Views are made from a parsed Message and valid as long as it is.
 ///
-/// Throws std::invalid_argument when a message type is not in the dictionary or the namespace is none.
+/// Throws std::invalid_argument if a message type is not in the dictionary or the namespace is not valid.
 [[nodiscard]] std::string generate_header(const Dictionary& dictionary, const HeaderOptions& options);
 
 }  // namespace millpond::fix

@@ -9,15 +9,15 @@
 
 namespace millpond::fix {
 
-/// Messages that came before their turn, until the ones in front of them have come. Bounded in number and bytes; what
-/// does not fit is not kept, and arrives again with the current resend.
+/// Holds out-of-order messages until the missing ones before them arrive. Bounded in number and bytes; messages that do
+/// not fit are dropped and arrive again with the pending resend.
 ///
-/// Threads: one. Memory: taken once in the constructor.
+/// Threads: one. Memory: allocated once in the constructor.
 class HeldMessages {
 public:
     HeldMessages(std::size_t messages, std::size_t bytes) : entries_(messages), bytes_(bytes) {}
 
-    /// False when there is no room, or another number holds the place.
+    /// Stores a copy of the message. Returns false if the memory is full, or another number occupies the slot.
     [[nodiscard]] bool hold(std::uint64_t sequence, std::string_view message) noexcept {
         if (entries_.empty() || message.size() > bytes_.size() - used_) return false;
         auto& entry = entries_[sequence % entries_.size()];
@@ -29,8 +29,8 @@ public:
         return true;
     }
 
-    /// The message with this number, which is then no longer held; its bytes stay until the next `hold`.
-    [[nodiscard]] std::optional<std::string_view> take(std::uint64_t sequence) noexcept {
+    /// Removes and returns the message with this number; its bytes stay valid until the next `hold`.
+    [[nodiscard]] std::optional<std::string_view> extract(std::uint64_t sequence) noexcept {
         if (entries_.empty()) return std::nullopt;
         auto& entry = entries_[sequence % entries_.size()];
         if (entry.sequence != sequence || sequence == 0) return std::nullopt;
@@ -39,7 +39,7 @@ public:
         return message;
     }
 
-    /// Numbers below are not waited for any more.
+    /// Drops messages with lower numbers.
     void forget_below(std::uint64_t sequence) noexcept {
         if (count_ == 0) return;
         for (auto& entry : entries_) {

@@ -11,10 +11,10 @@
 
 namespace millpond::fix {
 
-/// A parsed message: a view of the bytes it came in and of the parser's list of its fields, in the order of the wire,
+/// A parsed message: a view of the received bytes and of the parser's list of fields, in the order of the wire,
 /// BeginString first and CheckSum last. Nothing is copied.
 ///
-/// Threads: as for any view. Valid until the bytes change or the parser parses again.
+/// Threads: those of a view. Valid until the bytes change or the parser parses again.
 class Message : public FieldAccess<Message> {
 public:
     Message() noexcept = default;
@@ -29,11 +29,11 @@ public:
     [[nodiscard]] std::string_view begin_string() const noexcept { return value(fields_[0]); }
     [[nodiscard]] std::string_view msg_type() const noexcept { return value(fields_[2]); }
 
-    /// The first field with this tag; null when there is none. A few steps, but for tags that lie a multiple of 512
-    /// apart and messages of more than 65534 fields: then linear in the fields.
+    /// First field with this tag; null if there is none. O(1), except for tags that differ by a multiple of 512 and
+    /// messages of more than 65534 fields: then linear in the fields.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
 
-    /// The field's tag as text, for a reject of an invalid tag.
+    /// The field's tag as text, to reject an invalid tag.
     [[nodiscard]] std::string_view tag_text(const Field& field) const noexcept;
 
 private:
@@ -46,7 +46,7 @@ inline const Field* Message::find(Tag tag) const noexcept {
     if (index_ != nullptr) {
         const auto index = index_->candidate(tag);
         if (index == detail::FieldIndex::kNone) return nullptr;
-        // Beyond the end: the index is that of a longer message with the same beginning.
+        // At or beyond the end the index is that of a longer message with the same beginning.
         if (index < fields_.size() && fields_[index].tag == tag) return &fields_[index];
     }
     for (const auto& field : fields_) {
@@ -56,7 +56,7 @@ inline const Field* Message::find(Tag tag) const noexcept {
 }
 
 inline std::string_view Message::tag_text(const Field& field) const noexcept {
-    const std::size_t end = field.offset - 1;  // the '='
+    const std::size_t end = field.offset - 1;  // position of the '='
     const auto delimiter = bytes_.rfind('\x01', end);
     const auto begin = delimiter == std::string_view::npos ? 0 : delimiter + 1;
     return bytes_.substr(begin, end - begin);

@@ -12,15 +12,15 @@
 
 namespace millpond::fix {
 
-/// A whole message of which a few values change from send to send, each keeping its width: MsgSeqNum with leading
-/// zeros, times, prices and quantities of fixed width, ids of fixed length. BodyLength then never changes; CheckSum is
-/// one pass over the bytes.
+/// An encoded message in which a few values of fixed width change from send to send: MsgSeqNum with leading zeros,
+/// times, prices and quantities of fixed width, ids of fixed length. BodyLength never changes; CheckSum takes one pass
+/// over the bytes.
 ///
 /// Threads: one.
-/// Memory:  the message's bytes, taken once from `memory`.
+/// Memory:  the message's bytes, allocated once from `memory`.
 class MessageTemplate {
 public:
-    /// Position of a value; created once, used for every send.
+    /// Position of a value; found once, used for every send.
     struct Slot {
         std::uint32_t offset{0};
         std::uint32_t width{0};
@@ -30,18 +30,19 @@ public:
     explicit MessageTemplate(std::string_view message,
                              std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-    /// The first field with this tag; nothing when the message has none. BeginString, BodyLength and CheckSum are no
-    /// slots.
+    /// First field with this tag; nullopt if there is none, or for BeginString, BodyLength and CheckSum.
     [[nodiscard]] std::optional<Slot> slot(Tag tag) const;
 
-    /// False, and nothing changes, when the text has not the slot's width or holds a delimiter.
+    /// Replaces the value in the slot. Returns false and changes nothing if the text does not have the slot's width or
+    /// contains a delimiter.
     [[nodiscard]] bool patch(Slot slot, std::string_view text) noexcept;
-    /// With leading zeros. False, and nothing changes, when it has more digits than the slot.
+    /// Writes a number with leading zeros. Returns false and changes nothing if the number has more digits than the
+    /// slot.
     [[nodiscard]] bool patch_number(Slot slot, std::uint64_t value) noexcept;
-    /// False, and nothing changes, when the slot has not the precision's width.
+    /// Writes a time. Returns false and changes nothing if the slot does not have the precision's width.
     [[nodiscard]] bool patch_timestamp(Slot slot, std::int64_t utc_ns, TimePrecision precision) noexcept;
 
-    /// The message with all patches; valid until the next one.
+    /// The message with all changes; valid until the next change.
     [[nodiscard]] std::string_view bytes() noexcept;
 
 private:

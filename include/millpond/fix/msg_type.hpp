@@ -11,8 +11,14 @@ constexpr bool is_session_message(std::string_view msg_type) noexcept {
 
 namespace detail {
 
-/// The text from `field` up to the next delimiter, in a message that may not be readable as a whole; empty if it is not
-/// there.
+inline constexpr std::string_view kMsgTypeField =
+    "\x01"
+    "35=";
+inline constexpr std::string_view kMsgSeqNumField =
+    "\x01"
+    "34=";
+
+/// Text after `field` up to the next delimiter, in a message that may be malformed; empty if `field` does not occur.
 constexpr std::string_view value_behind(std::string_view message, std::string_view field) noexcept {
     const auto at = message.find(field);
     if (at == std::string_view::npos) return {};
@@ -22,12 +28,9 @@ constexpr std::string_view value_behind(std::string_view message, std::string_vi
 
 }  // namespace detail
 
-/// MsgType(35) of an encoded message, whose third field it is; empty if there is none.
+/// MsgType(35) of an encoded message, its third field; empty if there is none.
 constexpr std::string_view msg_type_of(std::string_view message) noexcept {
-    constexpr std::string_view kField =
-        "\x01"
-        "35=";
-    return detail::value_behind(message, kField);
+    return detail::value_behind(message, detail::kMsgTypeField);
 }
 
 }  // namespace millpond::fix

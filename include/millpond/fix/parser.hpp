@@ -19,12 +19,13 @@
 
 namespace millpond::fix {
 
-/// Turns a frame into a Message: one pass over the bytes finds all fields and checks CheckSum. Any tag, any number of
-/// fields, '=' in values; data fields end where their length field says. Remembers the layout of the last message of a
-/// few types, which spares the next one the reading of its tags.
+/// Parses a frame into a Message: one pass over the bytes finds all fields and checks CheckSum. Accepts any tag, any
+/// number of fields and '=' in values; data fields end where their length field says. Caches the layouts of the last
+/// messages of a few types, so that the tags of the next one are compared instead of parsed.
 ///
-/// Threads: one; each connection has its own.
-/// Memory:  kFields fields and kLayouts layouts (about 250 KiB), taken once from `memory`. Fields beyond go to `spill`.
+/// Threads: one; one parser for each connection.
+/// Memory:  kFields fields and kLayouts layouts (about 250 KiB), allocated once from `memory`. Further fields go to
+/// `spill`.
 class Parser {
 public:
     static constexpr std::size_t kFields = 512;
@@ -32,22 +33,23 @@ public:
 
     struct Options {
         DataFields data_fields = DataFields::standard();
-        /// Which code scans the bytes; the results are the same. The caller has asked detail::supported.
+        /// Instruction set for scanning the bytes; the results are the same. The caller must have checked
+        /// detail::supported.
         detail::InstructionSet instruction_set = detail::best_supported();
         std::pmr::memory_resource* memory = std::pmr::get_default_resource();
     };
     Parser() : Parser(Options{}) {}
     explicit Parser(const Options& options);
 
-    /// Views into `frame` and into this parser, valid until it parses again. `spill`: room for all fields of a message
-    /// that has more than kFields; where it is too small too, the error is too_many_fields and nothing is lost: a field
-    /// takes three bytes of the message at least.
+    /// Returns views into `frame` and this parser, valid until it parses again. spill: memory for all fields of a
+    /// message with more than kFields; if it is too small, the error is too_many_fields, and the caller can retry with
+    /// more: a field has at least three bytes.
     [[nodiscard]] std::expected<Message, FrameError> parse(const Frame& frame, std::span<Field> spill = {}) noexcept;
 
 private:
     struct Cursor;
 
-    // The usual message: in one piece, no data fields, no tag that is no number.
+    // Fast path: one scan, no data fields, all tags are numbers.
     [[nodiscard]] std::optional<Message> read_in_place(const Frame& frame, detail::FieldLayout& layout,
                                                        std::uint32_t& sum) noexcept;
     [[nodiscard]] bool may_be_remembered(const char* data, std::uint32_t count,
@@ -58,10 +60,10 @@ private:
     [[nodiscard]] Tag new_tag(std::uint64_t word, std::uint32_t length) const noexcept;
     void remember(const char* data, std::uint32_t count, detail::FieldLayout& layout) noexcept;
 
-    // Any message.
+    // General path.
     [[nodiscard]] std::expected<Message, FrameError> parse_any(const Frame& frame, std::span<Field> spill) noexcept;
     [[nodiscard]] FrameError scan_fields(Cursor& cursor) noexcept;
-    [[nodiscard]] FrameError take_field(Cursor& cursor, std::size_t end) noexcept;
+    [[nodiscard]] FrameError parse_field(Cursor& cursor, std::size_t end) noexcept;
     [[nodiscard]] bool grow(Cursor& cursor) noexcept;
 
     DataFields data_fields_;
@@ -70,7 +72,7 @@ private:
     detail::CompareFunction compare_;
     std::pmr::vector<Field> fields_;
     std::pmr::vector<detail::FieldLayout> layouts_;
-    detail::FieldIndex index_;  // of the newest message, where its layout is not a remembered one
+    detail::FieldIndex index_;  // index of the newest message, if its layout is not cached
     detail::TagCache tags_;
     detail::DelimiterPlaces ends_;
     detail::DelimiterMasks masks_;

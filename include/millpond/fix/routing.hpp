@@ -6,7 +6,7 @@
 
 namespace millpond::fix {
 
-/// Header fields of a message that say more about its sender and its receiver than the CompIDs do.
+/// Header fields of a message that refine its sender and receiver beyond the CompIDs.
 struct Routing {
     std::string_view sender_sub_id{};
     std::string_view target_sub_id{};
@@ -18,16 +18,16 @@ struct Routing {
     std::string_view deliver_to_sub_id{};
     std::string_view on_behalf_of_location_id{};
     std::string_view deliver_to_location_id{};
-    std::string_view appl_ver_id{};  ///< ApplVerID(1128), where it is not that of our DefaultApplVerID(1137).
+    std::string_view appl_ver_id{};  ///< ApplVerID(1128), if different from our DefaultApplVerID(1137).
     bool poss_resend{false};
 
-    /// Whether it has no field but, maybe, appl_ver_id and poss_resend.
+    /// Whether all fields except appl_ver_id and poss_resend are empty.
     [[nodiscard]] bool empty() const noexcept {
         return (sender_sub_id.size() | target_sub_id.size() | sender_location_id.size() | target_location_id.size() |
                 on_behalf_of_comp_id.size() | deliver_to_comp_id.size() | on_behalf_of_sub_id.size() |
                 deliver_to_sub_id.size() | on_behalf_of_location_id.size() | deliver_to_location_id.size()) == 0;
     }
-    /// The way back of a message.
+    /// Routing of a reply to a message with this routing.
     [[nodiscard]] static Routing reverse_of(const Message& message) noexcept;
 };
 

@@ -25,42 +25,41 @@
 
 namespace millpond::fix {
 
-/// One FIX session as a state machine: bytes and time go in, bytes, deadlines and events come out. It holds no socket
-/// and no clock. Timeouts and intervals follow a Moment's monotonic time, timestamps and the schedule its UTC. Every
-/// message it sends is encoded into the store and goes out from there; the session is the only one that writes the
-/// store.
+/// A FIX session as a state machine: its inputs are bytes and times, its outputs bytes, deadlines and events. It has no
+/// socket and no clock. Timeouts and intervals use a Moment's monotonic time, timestamps and the schedule its UTC.
+/// Every message is encoded into the store and sent from there; only the session writes the store.
 ///
 /// Threads: one.
-/// Memory:  parser, held messages and one message of scratch, taken in the constructor; none afterwards.
+/// Memory:  parser, held messages and scratch memory for a message, allocated in the constructor; none afterwards.
 /// Source:  FIX session layer (FIX 4.4 volume 2, "Session protocol"; FIXT 1.1), test cases 1 to 20.
 class Session {
 public:
     enum class State : std::uint8_t { disconnected, awaiting_logon, active, awaiting_logout };
 
-    static constexpr std::size_t kMostReasonBytes = 256;  ///< Of the reason for a Logout.
+    static constexpr std::size_t kMaxReasonBytes = 256;  ///< Maximum length of a Logout's reason.
 
-    /// session, application: as for Validator. All must outlive the session, and so must the dictionaries of
-    /// config.further_versions. Throws std::invalid_argument when an id is missing or a version is wrong.
+    /// session, application: see Validator. All arguments, and the dictionaries of config.further_versions, must
+    /// outlive the session. Throws std::invalid_argument if an id is missing or a version is wrong.
     Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
             SessionHandler& handler, core::Moment now);
 
-    /// The connection is established. An initiator sends its Logon.
+    /// Call when the connection is established. An initiator sends its Logon.
     void on_connect(core::Moment now);
-    /// The connection is gone.
     void on_disconnect(core::Moment now);
-    /// Takes all whole messages at the front of the stream's bytes and returns how many bytes are done with; the rest
-    /// is given again with what comes behind it.
+    /// Processes all whole messages at the start of the stream's bytes. Returns the number of processed bytes; pass the
+    /// others again, followed by the next bytes.
     [[nodiscard]] std::size_t on_bytes(std::span<const std::byte> bytes, core::Moment now);
-    /// Call at next_deadline_ns or later; more often does no harm.
+    /// Call at next_deadline_ns or later; more often is harmless.
     void on_timer(core::Moment now);
-    /// The connection is not congested any more.
+    /// Call when the connection is no longer congested.
     void on_writable(core::Moment now) { continue_resend(now); }
-    /// The monotonic time at which on_timer must be called; INT64_MAX: never.
+    /// Monotonic time at which on_timer must be called; INT64_MAX: never.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 
-    /// Sends an application message: `fill(Writer&)` adds the body and may say by a bool whether it could. False, and
-    /// no number is used up, when it could not, the session is not logged on, the message is too long or holds a
-    /// delimiter, or the store has no room. At the last number, kMaxSequence, the session logs out instead.
+    /// Sends an application message: `fill(Writer&)` writes the body and may return false if it cannot. Returns false,
+    /// without using a number, if `fill` did, if the session is not logged on, the message is too long or a value
+    /// contains a delimiter, or the store is full of unwritten messages. At the last number, kMaxSequence, the session
+    /// logs out instead.
     template <class Fill>
     [[nodiscard]] bool send(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         if (state_ != State::active || closing_) return false;
@@ -70,16 +69,16 @@ public:
         return written == Written::yes;
     }
 
-    /// Whether the session is logged on and its connection is not about to end: `send` may take a message.
-    [[nodiscard]] bool takes_messages() const noexcept { return state_ == State::active && !closing_; }
+    /// Whether `send` accepts messages: the session is logged on and its connection is not about to end.
+    [[nodiscard]] bool accepts_messages() const noexcept { return state_ == State::active && !closing_; }
 
-    /// Whether `keep` may take a message: the session is not logged on, its schedule is open, and a connection that
-    /// still exists is not of an earlier run.
+    /// Whether `keep` accepts messages: the session is not logged on, its schedule is open, and no connection of an
+    /// earlier run still exists.
     [[nodiscard]] bool may_keep(core::Moment now) const noexcept;
-    /// As `send`, for a session that is not logged on: the message gets its number and stays in the store. The peer
-    /// finds the gap at its next logon and asks for it. Where the schedule's run that the numbers belong to is over,
-    /// they are reset first. False, and no number is used up, as for `send`, where `may_keep` is false, and where the
-    /// next logon would find no room in the store.
+    /// Like `send`, for a session that is not logged on: the message gets a number and stays in the store. The peer
+    /// detects the gap at the next logon and requests it. If the schedule's run of the current numbers is over, they
+    /// are reset first. Returns false, without using a number, like `send`, if `may_keep` is false, and if the store
+    /// would be too full for the next logon.
     template <class Fill>
     [[nodiscard]] bool keep(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         if (!may_keep(now)) return false;
@@ -87,63 +86,62 @@ public:
         return write_message<false>(msg_type, now, std::forward<Fill>(fill), routing) == Written::yes;
     }
 
-    /// Whether `keep` may take messages at all: not while another process has the session.
+    /// Enables or disables `keep`: disable it while another process runs the session.
     void allow_keeping(bool allowed) noexcept { may_keep_ = allowed; }
 
-    /// Encodes a message into scratch memory and touches the store's next lines, so that the next message finds code
-    /// and memory in the caches. Sends nothing, uses no number and changes no state.
+    /// Encodes a message into scratch memory and touches the store's next cache lines, so that code and memory of the
+    /// next message are in the caches. Sends nothing, uses no number and changes no state.
     void warm_up(core::Moment now) noexcept;
 
-    /// Begins the Logout handshake; does nothing when not logged on. reason: its Text(58); what cannot be sent in one
-    /// is replaced, and what is longer than kMostReasonBytes is cut off.
+    /// Starts the Logout handshake if logged on. reason: its Text(58), made printable, truncated to kMaxReasonBytes.
     void logout(std::string_view reason, core::Moment now);
-    /// Resets both numbers. Not while logged on: then it begins the Logout handshake first.
+    /// Resets both numbers. While logged on, it first completes the Logout handshake.
     void reset(core::Moment now);
 
     [[nodiscard]] State state() const noexcept { return state_; }
-    /// Why the connection is about to end though it is still there: the peer may answer our Logout, or close the
-    /// connection after we answered its Logout.
+    /// Reason why the connection is about to end, while the session waits for a Logout or the disconnect.
     [[nodiscard]] std::optional<Disconnect> ending() const noexcept { return ending_; }
-    /// A ResendRequest of the peer is being answered.
+    /// Whether a ResendRequest of the peer is being answered.
     [[nodiscard]] bool is_resending() const noexcept { return !resend_.empty(); }
-    /// Our ResendRequest is not answered yet.
+    /// Whether our ResendRequest is not answered yet.
     [[nodiscard]] bool awaits_resend() const noexcept { return requested_to_ != 0; }
     [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
     [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
-    /// Which version an application message has. Without a version below FIXT 1.1.
+    /// Version of an application message; without one below FIXT 1.1.
     [[nodiscard]] const ApplicationVersions& application_versions() const noexcept { return versions_; }
-
-    using Counters = SessionCounters;
-    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const SessionCounters& counters() const noexcept { return counters_; }
 
 private:
     struct Inbound {
         const Message& message;
         std::uint64_t sequence;
         core::Moment now;
-        bool was_held{false};  // CompIDs and SendingTime were compared when it came
+        bool was_held{false};  // CompIDs and SendingTime were checked on arrival
     };
     struct LogonFault;
-    /// What became of a message to send.
+    /// Outcome of sending a message.
     enum class Written : std::uint8_t {
         yes,
-        no_room,      // the store is full of what the peer has not taken
-        not_encoded,  // too long, a delimiter in a value, or not filled
-        no_number,    // the last one is the Logout's
-        refused,      // by the handler: a Logon
+        store_full,   // the store is full of unwritten messages
+        not_encoded,  // too long, a delimiter in a value, or fill returned false
+        no_number,    // the last number is reserved for the Logout
+        refused,      // the handler refused the Logon
     };
     struct Range {
         std::uint64_t next{1};
         std::uint64_t last{0};
-        std::uint64_t gap{1};   // first number that waits to be filled; `next` when none does
-        std::uint64_t lost{0};  // of the gap, numbers that are not in the store
-        LostHistory all{};      // of the whole range
+        std::uint64_t gap{1};   // first number that waits for a gap fill; `next` if there is none
+        std::uint64_t lost{0};  // numbers of the gap that are missing in the store or damaged
+        LostHistory all{};      // losses of the whole range
         [[nodiscard]] bool empty() const noexcept { return next > last; }
     };
 
-    // What comes in: session_inbound.cpp, and until the Logon is complete session_logon.cpp
+    // Inbound: session_inbound.cpp, and session_logon.cpp until the Logon is complete.
     void on_frame(const Frame& frame, core::Moment now);
     void on_garbled(const Frame& frame, core::Moment now);
+    void on_bad_frame(std::string_view bytes, const BadFrame& bad, core::Moment now);
+    void on_too_long(std::string_view bytes, std::size_t stated_bytes, core::Moment now);
+    void reject_unread(std::string_view msg_type, const RejectedMessage& why, core::Moment now);
     void on_parsed(const Message& message, core::Moment now, bool was_held);
     void on_parsed_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);
@@ -154,6 +152,7 @@ private:
     void refuse_logon(const Inbound& in, const LogonFault& fault);
     void on_logon_again(const Inbound& in);
     void reset_by_logon(const Inbound& in);
+    void adopt_interval(const Message& logon);
     [[nodiscard]] Tag wrong_comp_id(const Message& message) const noexcept;
     [[nodiscard]] bool is_timely(const Message& message, core::Moment now) const noexcept;
     [[nodiscard]] bool passes_identity(const Inbound& in);
@@ -168,18 +167,17 @@ private:
     void on_sequence_reset(const Inbound& in);
     void on_logout_message(const Inbound& in);
     void deliver(const Inbound& in);
-    void take_number(std::uint64_t sequence) noexcept;
+    void consume_number(std::uint64_t sequence) noexcept;
     void forget_ahead() noexcept;
     void process_held(core::Moment now);
-    void request_missing(std::uint64_t first_held, core::Moment now);
+    void request_missing(core::Moment now);
 
-    // What goes out: session_outbound.cpp
+    // Outbound: session_outbound.cpp.
     void send_logon(core::Moment now, bool reset);
     void send_heartbeat(std::string_view test_req_id, core::Moment now);
     void send_logout(std::string_view text, core::Moment now);
-    /// text: in place of the reason's words.
-    void send_reject(const Inbound& in, const Rejection& rejection, std::string_view text = {});
-    /// The same with a field that QuickFIX does not name.
+    /// text: replaces the text of the reason.
+    void send_reject(const Inbound& in, const Rejection& rejection, std::string_view text = {}, bool names_tag = true);
     void send_full_reject(const Inbound& in, RejectReason reason, std::string_view tag_text,
                           std::string_view text = {});
     void send_reply_logout(std::string_view text, core::Moment now);
@@ -200,26 +198,26 @@ private:
                     const Routing& routing) const;
     void add_tail_of_header(Writer& writer, const Routing& routing) const;
     void add_routing(Writer& writer, const Routing& routing) const;
-    [[nodiscard]] std::span<char> draft_room() noexcept { return {draft_memory_.data(), config_.max_message_bytes}; }
+    [[nodiscard]] std::span<char> draft_buffer() noexcept { return {draft_memory_.data(), config_.max_message_bytes}; }
     void complete(AdminDraft& draft);
     [[nodiscard]] Written send_draft(std::optional<std::string_view> message, core::Moment now);
     void hand_over(std::string_view bytes, core::Moment now);
     void disconnect(Disconnect reason);
-    void tell_logout(std::string_view text);
+    void report_logout(std::string_view text);
 
-    [[nodiscard]] static bool is_used_up(std::uint64_t sequence, std::string_view msg_type) noexcept {
-        return sequence >= kMaxSequence && (sequence > kMaxSequence || msg_type != "5");
+    [[nodiscard]] static bool is_used_up(std::uint64_t sequence, std::string_view type) noexcept {
+        return sequence >= kMaxSequence && (sequence > kMaxSequence || type != "5");
     }
-    /// Sends: hands it over to the handler; else it only stays in the store.
+    /// Sends: true passes the message to the handler; false only stores it.
     template <bool Sends = true, class Fill>
     Written write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
         const auto sequence = store_->next_sender();
         if (is_used_up(sequence, msg_type)) [[unlikely]]
             return Written::no_number;
-        const auto bytes_at_most = config_.max_message_bytes;
-        const auto room = Sends ? store_->claim(bytes_at_most) : store_->claim_with_spare(bytes_at_most);
-        if (room.empty()) return Written::no_room;
-        Writer writer{room, begin_string(config_.version)};
+        const auto max_bytes = config_.max_message_bytes;
+        const auto claimed = Sends ? store_->claim(max_bytes) : store_->claim_with_spare(max_bytes);
+        if (claimed.empty()) return Written::store_full;
+        Writer writer{claimed, begin_string(config_.version)};
         add_header(writer, msg_type, sequence, now, routing);
         bool filled = true;
         if constexpr (std::is_same_v<std::invoke_result_t<Fill&, Writer&>, bool>) {
@@ -240,17 +238,17 @@ private:
         }
         return Written::yes;
     }
-    /// A session message, which the handler sees before it is in the store.
+    /// Sends a session message, which the handler may change before it is stored.
     template <class Fill>
     Written write_draft(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         const auto sequence = store_->next_sender();
         if (is_used_up(sequence, msg_type)) return Written::no_number;
-        Writer writer{draft_room(), begin_string(config_.version)};
+        Writer writer{draft_buffer(), begin_string(config_.version)};
         add_header(writer, msg_type, sequence, now, routing);
         fill(writer);
         return send_draft(writer.finish(), now);
     }
-    /// For messages that the session owes: without them it cannot continue.
+    /// Sends a mandatory message: if it cannot be sent, the session disconnects.
     template <class Fill>
     void write_admin(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         const auto written = write_draft(msg_type, now, std::forward<Fill>(fill), routing);
@@ -263,38 +261,40 @@ private:
     MessageStore* store_;
     SessionHandler* handler_;
     Parser parser_;
-    Parser stored_parser_;  // of resends: the message that asked for them is still in use
+    Parser stored_parser_;  // for resends: the request is still in use in parser_
     Validator validator_;
     ApplicationVersions versions_;
     HeldMessages held_;
     std::vector<Field> spill_;
-    std::vector<char> scratch_;       // a resent message
-    std::vector<char> draft_memory_;  // a session message, and the values that the handler gives it
-    std::string header_fields_;       // of config_, as they go out
+    std::vector<char> scratch_;       // buffer for a resent message
+    std::vector<char> draft_memory_;  // buffer for a session message and the values that the handler adds
+    std::string header_fields_;       // encoded fields of config_
 
     State state_{State::disconnected};
-    bool closing_{false};         // a disconnect was asked for: nothing more is taken or sent
-    bool ended_by_fault_{false};  // the newest connection
-    bool reset_wanted_{false};    // by `reset` while logged on
+    bool closing_{false};         // a disconnect was requested: nothing more is processed or sent
+    bool ended_by_fault_{false};  // the newest connection ended by a fault
+    bool reset_wanted_{false};    // `reset` was called while logged on
     bool may_keep_{true};
     bool logout_sent_{false};
     bool reset_sent_{false};            // our Logon had ResetSeqNumFlag
-    std::optional<Disconnect> ending_;  // only a Logout, or the end of the connection, is waited for
-    bool application_is_on_{false};     // it was notified of the logon and not yet of the logout
+    std::optional<Disconnect> ending_;  // set while waiting for a Logout or the disconnect
+    bool application_is_on_{false};     // the application was notified of the logon, not yet of the logout
     std::int64_t heartbeat_ns_{0};
-    // Monotonic times, as progress_ns_ below.
+    // Monotonic times, like progress_ns_ below.
     std::int64_t connected_ns_{0};
     std::int64_t last_sent_ns_{0};
     std::int64_t last_received_ns_{0};
     std::int64_t logout_ns_{0};
-    std::int64_t schedule_due_ns_{0};  // when the schedule is looked at
+    std::int64_t schedule_due_ns_{0};  // when to check the schedule
     bool test_request_sent_{false};
     std::uint64_t requested_to_{0};  // last number of the pending ResendRequest; 0: none
-    std::int64_t progress_ns_{0};    // when the last number was taken, or a ResendRequest sent
-    std::uint64_t highest_seen_{0};  // highest number that came too early
-    std::uint64_t early_logon_{0};   // number of the Logon that came before what it was behind; 0: it came in turn
+    std::int64_t progress_ns_{0};    // time of the last processed number or sent ResendRequest
+    std::uint64_t highest_seen_{0};  // highest out-of-order number
+    std::uint64_t too_long_{0};      // number of the next message, once it was too long
+    bool follows_too_long_{false};   // the next bytes may be the rest of a message that was too long
+    std::uint64_t early_logon_{0};   // number of a Logon that arrived before the messages preceding it; 0: none
     Range resend_;
-    Counters counters_;
+    SessionCounters counters_;
 };
 
 }  // namespace millpond::fix

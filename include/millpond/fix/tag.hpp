@@ -4,12 +4,12 @@
 
 namespace millpond::fix {
 
-/// Number of a field. 0 means a tag that is not a positive number (`-1=`, `0=`, `035=`); its text is still in the
-/// message.
+/// Number of a field. 0: the tag is not a positive number (`-1=`, `0=`, `035=`); the message still has the tag's text.
 using Tag = std::uint32_t;
 
-/// From this number on tags are the users' own.
+/// First user-defined tag.
 inline constexpr Tag kFirstUserTag = 5000;
+inline constexpr Tag kMaxTag = 999'999'999;
 
 /// The tags that the session layer itself reads or writes.
 ///

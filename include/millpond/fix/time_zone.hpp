@@ -8,16 +8,15 @@
 
 namespace millpond::fix {
 
-/// What a zone's clocks show, as a list of moments at which that changes. Where the list comes from, a zone database
-/// say, is the caller's business.
+/// A time zone as a list of UTC offset changes, which the caller reads from a zone database or elsewhere.
 ///
-/// Threads: one fills it; then any read it. Memory: the list, on the heap.
+/// Threads: one builds it; then any read it. Memory: the list, on the heap.
 class TimeZone {
 public:
-    /// offset_seconds: local time less UTC, before the first change.
+    /// offset_seconds: local time minus UTC before the first change.
     explicit TimeZone(std::int64_t offset_seconds = 0) : first_offset_(offset_seconds) {}
 
-    /// From this moment on the offset is another. Throws std::invalid_argument unless it lies behind those before.
+    /// Adds a change of the offset. Throws std::invalid_argument unless it is later than the previous one.
     void add_change(std::int64_t utc_seconds, std::int64_t offset_seconds) {
         if (!changes_.empty() && utc_seconds <= changes_.back().utc_seconds) {
             throw std::invalid_argument("a zone's change at " + std::to_string(utc_seconds) +
@@ -28,14 +27,14 @@ public:
         changes_.push_back({utc_seconds, offset_seconds, latest});
     }
 
-    /// Local time less UTC, in seconds. Logarithmic in the number of changes.
+    /// Local time minus UTC, in seconds. Logarithmic in the number of changes.
     [[nodiscard]] std::int64_t offset_at(std::int64_t utc_seconds) const noexcept {
         const auto* const change = change_at(utc_seconds);
         return change == nullptr ? first_offset_ : change->offset_seconds;
     }
 
-    /// The latest local time that the zone's clocks have shown until then: while they show an hour once more, the
-    /// last second before. In seconds; logarithmic in the number of changes.
+    /// Latest local time, in seconds, that the zone has shown so far: during a repeated hour, the last second before
+    /// it. Logarithmic in the number of changes.
     [[nodiscard]] std::int64_t latest_local_at(std::int64_t utc_seconds) const noexcept {
         const auto* const change = change_at(utc_seconds);
         if (change == nullptr) return utc_seconds + first_offset_;
@@ -46,10 +45,10 @@ private:
     struct Change {
         std::int64_t utc_seconds{0};
         std::int64_t offset_seconds{0};
-        std::int64_t latest_local{0};  // of all the time before
+        std::int64_t latest_local{0};  // latest local time before the change
     };
 
-    /// Null before the first.
+    /// The change in effect; null before the first.
     [[nodiscard]] const Change* change_at(std::int64_t utc_seconds) const noexcept {
         const auto after = std::ranges::upper_bound(changes_, utc_seconds, {}, &Change::utc_seconds);
         return after == changes_.begin() ? nullptr : &*(after - 1);

@@ -8,9 +8,9 @@
 
 namespace millpond::fix {
 
-/// A repeating group whose instances are given as `Entry`, a class of a generated header made from the plain instance.
+/// A repeating group with instances of type `Entry`, a class of a generated header.
 ///
-/// Threads, validity: as the message it is a view of. Memory: none.
+/// Threads, validity: those of its message. Memory: none.
 template <class Entry>
 class TypedGroup {
 public:
@@ -46,7 +46,7 @@ public:
 
     [[nodiscard]] Iterator begin() const noexcept { return Iterator{plain_.begin()}; }
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-    /// What the count field says.
+    /// Value of the count field.
     [[nodiscard]] std::uint64_t stated() const noexcept { return plain_.stated(); }
     /// Linear in the group's fields.
     [[nodiscard]] std::size_t size() const noexcept { return plain_.size(); }
@@ -55,7 +55,7 @@ private:
     Plain plain_;
 };
 
-/// A message's group by its shape; empty where the message has none.
+/// A message's group by its shape; empty if the message does not have it.
 template <class Entry>
 [[nodiscard]] TypedGroup<Entry> typed_group(const Message& message, const GroupShape& shape, Tag count_tag) noexcept {
     const auto* field = message.find(count_tag);

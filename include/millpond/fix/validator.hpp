@@ -13,7 +13,7 @@
 
 namespace millpond::fix {
 
-/// Why a session-level Reject is sent; the numbers are those of SessionRejectReason(373).
+/// Reason of a session-level Reject; the values are those of SessionRejectReason(373).
 ///
 /// Source: FIX 5.0 SP2, field 373.
 enum class RejectReason : std::uint8_t {
@@ -39,45 +39,47 @@ enum class RejectReason : std::uint8_t {
     other = 99,
 };
 
-/// The words that a Reject carries in Text(58).
+/// Text(58) of a Reject.
 [[nodiscard]] std::string_view text(RejectReason reason) noexcept;
 
 struct Rejection {
     RejectReason reason{RejectReason::other};
-    std::string_view tag_text{};  ///< For RefTagID; empty where no single field is to blame. Lives as long as the
-                                  ///< message or, for a field that is missing, as the validator.
+    std::string_view tag_text{};  ///< For RefTagID; empty if no single field is wrong. Valid as long as the message or,
+                                  ///< for a missing field, the validator.
 };
 
-/// Compares messages with a dictionary. The first thing found wrong, in this order: header, body, trailer not in that
-/// order; unknown MsgType; required fields; then field by field. Application versions (1128, 1130, 1137) may have
-/// values that the dictionary does not list: which of them are supported is the session's to say.
+/// Validates messages against a dictionary. Returns the first fault, in this order: order of header, body and trailer;
+/// unknown MsgType; required fields; then field by field. Application versions (1128, 1130, 1137) may have values that
+/// the dictionary does not list: the session knows which are supported.
 ///
-/// Threads: one. Memory: none beyond itself.
+/// Threads: one. Memory: only the object.
 class Validator {
 public:
     struct Options {
-        bool fields_have_values{true};        ///< Whether `58=` is rejected.
-        bool user_fields_are_known{true};     ///< Whether a tag from 5000 on must be in the dictionary.
-        bool fields_are_in_order{true};       ///< Whether header, body and trailer must follow one another.
-        bool members_are_in_order{true};      ///< Whether a group's fields must come in the dictionary's order.
-        bool message_fields_are_known{true};  ///< Whether a tag below 5000 must be one of the message's.
-        /// MsgTypes of application messages of which only the header is looked at, up to the first field of the body;
-        /// "*": of all.
+        bool fields_have_values{true};        ///< Reject `58=`.
+        bool user_fields_are_known{true};     ///< Reject tags from 5000 on that are not in the dictionary.
+        bool fields_are_in_order{true};       ///< Reject header, body or trailer fields out of order.
+        bool members_are_in_order{true};      ///< Reject group fields out of the dictionary's order.
+        bool message_fields_are_known{true};  ///< Reject tags below 5000 that are not in the message's definition.
+        bool values_are_known{true};          ///< Reject values that are not in the field's list, if it has one.
+        /// MsgTypes of application messages of which only the header is validated, up to the first field of the body;
+        /// "*": all.
         std::vector<std::string> unchecked_types{};
+        friend bool operator==(const Options&, const Options&) = default;
     };
 
-    /// session: header, trailer and session-level messages. application: the other messages; the same object below
-    /// FIXT 1.1, null where they are not checked. Both must outlive the validator.
+    /// session: header, trailer and session-level messages. application: the other messages; the same dictionary below
+    /// FIXT 1.1; null: not checked. Both must outlive the validator.
     Validator(const Dictionary& session, const Dictionary* application, Options options) noexcept
         : session_(&session), application_(application), options_(std::move(options)) {}
 
     [[nodiscard]] bool is_header(Tag tag) const noexcept { return session_->header().has(tag); }
 
-    /// Nothing when the message is as it should be.
+    /// Returns nullopt if the message is valid.
     [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept {
         return check(message, application_);
     }
-    /// The same with another dictionary of application messages, or null.
+    /// Checks application messages against `application`, or not at all if it is null.
     [[nodiscard]] std::optional<Rejection> check(const Message& message, const Dictionary* application) noexcept;
 
 private:

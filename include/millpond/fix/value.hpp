@@ -1,16 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-/// Field values as text and back, exactly: no floating point, no locale, no allocation. A reader returns nothing where
-/// the text is not the type's form.
+/// Exact conversion between field values and text: no floating point, no locale, no allocation. Parsers return nullopt
+/// if the text does not have the type's form.
 ///
 /// Source: FIX 5.0 SP2, volume 1, "Data types".
 namespace millpond::fix {
 
-/// mantissa * 10^-decimals, as many decimals as were written: "10.50" is {1050, 2}. Equal only when written alike.
+/// mantissa * 10^-decimals, with the decimals as written: "10.50" is {1050, 2}. Two values are equal only if written
+/// alike.
 struct Decimal {
     std::int64_t mantissa{0};
     std::uint8_t decimals{0};
@@ -20,12 +22,12 @@ struct Decimal {
 
 inline constexpr std::uint8_t kMaxDecimals = 18;
 
-/// Optional '-', then digits; leading zeros are allowed. Nothing when it does not fit into 64 bits.
+/// Parses an optional '-' and digits; leading zeros are permitted. nullopt if it does not fit into 64 bits.
 [[nodiscard]] constexpr std::optional<std::int64_t> parse_int(std::string_view text) noexcept {
     const bool negative = text.starts_with('-');
     if (negative) text.remove_prefix(1);
     if (text.empty()) return std::nullopt;
-    std::int64_t value = 0;  // kept negative: its range is one wider
+    std::int64_t value = 0;  // negative: that range is one wider
     for (const char c : text) {
         if (c < '0' || c > '9') return std::nullopt;
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, c - '0', &value)) {
@@ -37,7 +39,7 @@ inline constexpr std::uint8_t kMaxDecimals = 18;
     return -value;
 }
 
-/// Digits only; for sequence numbers, lengths and counts.
+/// Parses digits; for sequence numbers, lengths and counts.
 [[nodiscard]] constexpr std::optional<std::uint64_t> parse_unsigned(std::string_view text) noexcept {
     if (text.empty()) return std::nullopt;
     std::uint64_t value = 0;
@@ -51,12 +53,12 @@ inline constexpr std::uint8_t kMaxDecimals = 18;
     return value;
 }
 
-/// Optional '-', digits with at most one point among or around them, no exponent. Nothing when the digits do not fit
-/// into 64 bits or more than 18 follow the point.
+/// Parses an optional '-' and digits with at most one point among or around them, no exponent. nullopt if the digits do
+/// not fit into 64 bits or more than 18 follow the point.
 [[nodiscard]] constexpr std::optional<Decimal> parse_decimal(std::string_view text) noexcept {
     const bool negative = text.starts_with('-');
     if (negative) text.remove_prefix(1);
-    std::int64_t mantissa = 0;  // kept negative, as above
+    std::int64_t mantissa = 0;  // negative, as above
     unsigned digits = 0;
     unsigned decimals = 0;
     bool after_point = false;
@@ -76,8 +78,31 @@ inline constexpr std::uint8_t kMaxDecimals = 18;
     return Decimal{.mantissa = negative ? mantissa : -mantissa, .decimals = static_cast<std::uint8_t>(decimals)};
 }
 
-/// The value in units of 10^-`decimals`; nothing when that would lose digits or does not fit. So a price in 1/10000
-/// is `scaled(*parse_decimal(text), 4)`.
+/// Whether the text is an integer of any length: optional '-', then digits.
+[[nodiscard]] constexpr bool is_integer(std::string_view text) noexcept {
+    if (text.starts_with('-')) text.remove_prefix(1);
+    for (const char c : text) {
+        if (c < '0' || c > '9') return false;
+    }
+    return !text.empty();
+}
+
+/// Whether the text is a decimal of any length: the form of parse_decimal without its limits.
+[[nodiscard]] constexpr bool is_decimal(std::string_view text) noexcept {
+    if (text.starts_with('-')) text.remove_prefix(1);
+    bool has_point = false;
+    for (const char c : text) {
+        if (c == '.' && !has_point) {
+            has_point = true;
+        } else if (c < '0' || c > '9') {
+            return false;
+        }
+    }
+    return text.size() > static_cast<std::size_t>(has_point);
+}
+
+/// The value in units of 10^-`decimals`; nullopt if that would lose digits or does not fit. A price in 1/10000 is
+/// `scaled(*parse_decimal(text), 4)`.
 [[nodiscard]] constexpr std::optional<std::int64_t> scaled(Decimal value, std::uint8_t decimals) noexcept {
     auto mantissa = value.mantissa;
     for (auto at = value.decimals; at < decimals; ++at) {

@@ -6,7 +6,7 @@
 
 namespace millpond::fix {
 
-/// The versions of the session protocol, oldest first. FIX 5.0 and its service packs travel on FIXT 1.1.
+/// Versions of the session protocol, oldest first. FIX 5.0 and its service packs use FIXT 1.1.
 enum class Version : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fixt11 };
 
 [[nodiscard]] constexpr std::string_view begin_string(Version version) noexcept {
@@ -14,7 +14,7 @@ enum class Version : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fixt11 };
     return kNames[static_cast<std::size_t>(version)];
 }
 
-/// Empty if the text is not a supported version.
+/// Parses a BeginString; nullopt if it is not a supported version.
 [[nodiscard]] constexpr std::optional<Version> version_of(std::string_view text) noexcept {
     for (auto i = static_cast<int>(Version::fix40); i <= static_cast<int>(Version::fixt11); ++i) {
         if (begin_string(static_cast<Version>(i)) == text) return static_cast<Version>(i);

@@ -15,7 +15,7 @@
 
 namespace millpond::fix {
 
-/// A tag as it goes out, '=' included.
+/// Text of a tag, including '='.
 struct TagText {
     std::array<char, 16> chars{};
     std::size_t length{0};
@@ -32,20 +32,20 @@ struct TagText {
     }
 };
 
-/// Writes one message field by field into the caller's memory. The body is written where it stays; BeginString and
-/// BodyLength, in as few digits as it takes, go right in front of it at the end, so the message may begin a few bytes
-/// behind the start of the memory.
+/// Writes a message field by field into the caller's memory. The body is written in place; BeginString and BodyLength,
+/// with as few digits as possible, are then written directly before it, so the message may begin a few bytes after the
+/// start of the memory.
 ///
-/// An error (no room left, a delimiter inside a text) sticks: `finish` then returns nothing.
+/// An error (memory full, a delimiter in a text) is sticky: `finish` then returns nullopt.
 ///
 /// Threads: one. Memory: the caller's.
 /// Source:  FIX 5.0 SP2, volume 1, "FIX tag=value message format".
 class Writer {
 public:
-    /// begin_string must outlive the writer.
+    /// begin_string: must outlive the writer.
     Writer(std::span<char> memory, std::string_view begin_string) noexcept;
 
-    /// The same with the tag's text made when it is compiled: `writer.add<tag::kClOrdId>("A1")`.
+    /// Like add, with the tag's text generated at compile time: `writer.add<tag::kClOrdId>("A1")`.
     template <Tag number, class Value>
     Writer& add(Value value) noexcept {
         static constexpr TagText kText{number};
@@ -63,19 +63,19 @@ public:
         static constexpr TagText kText{number};
         return put_timestamp(kText, utc_ns, precision);
     }
-    /// A length field and its data field; `data` may hold any byte.
+    /// Adds a length field and its data field; `data` may contain any byte.
     Writer& add_data(Tag length_tag, Tag data_tag, std::string_view data) noexcept;
-    /// Fields that are complete with their delimiters already: a part of another message.
+    /// Adds encoded fields with their delimiters: a part of another message.
     Writer& add_fields(std::string_view fields) noexcept;
 
-    /// Adds CheckSum and puts the front on. The whole message, or nothing if an error stuck.
+    /// Adds CheckSum, BeginString and BodyLength. Returns the whole message, or nullopt after an error.
     [[nodiscard]] std::optional<std::string_view> finish() noexcept;
 
 private:
     static constexpr std::size_t kTrailerBytes = 7;
-    static constexpr std::size_t kMostNumberChars = 32;  // sign, point, twenty digits, and a word's spare bytes
+    static constexpr std::size_t kMaxNumberChars = 32;  // sign, point, twenty digits, and the spare bytes of a word
 
-    [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
+    [[nodiscard]] bool has_capacity(std::size_t bytes) noexcept;
     Writer& put(const TagText& text, std::string_view value) noexcept;
     Writer& put(const TagText& text, const char* value) noexcept { return put(text, std::string_view{value}); }
     Writer& put(const TagText& text, char value) noexcept { return put(text, std::string_view{&value, 1}); }
@@ -100,28 +100,28 @@ private:
     Writer& put_unsigned(const TagText& text, std::uint64_t value) noexcept;
 
     char* memory_;
-    char* body_;  // first byte behind the room for the front
+    char* body_;  // first byte after the space for BeginString and BodyLength
     char* at_;
-    char* limit_;  // the trailer still fits behind it
+    char* limit_;  // the trailer still fits after it
     std::string_view begin_string_;
-    std::size_t delimiters_{0};  // that the message must have behind BodyLength
+    std::size_t delimiters_{0};  // required number of delimiters after BodyLength
     bool failed_{false};
 };
 
-inline bool Writer::has_room(std::size_t bytes) noexcept {
+inline bool Writer::has_capacity(std::size_t bytes) noexcept {
     if (!failed_ && static_cast<std::size_t>(limit_ - at_) >= bytes) return true;
     failed_ = true;
     return false;
 }
 
 inline Writer& Writer::put(const TagText& text, std::string_view value) noexcept {
-    if (!has_room(sizeof text.chars + value.size() + 1)) return *this;
+    if (!has_capacity(sizeof text.chars + value.size() + 1)) return *this;
     begin(text);
     at_ += value.copy(at_, value.size());
     return end();
 }
 
-/// There is room.
+/// Starts a field. Requires that it fits.
 inline void Writer::begin(const TagText& text) noexcept {
     std::memcpy(at_, text.chars.data(), sizeof text.chars);
     at_ += text.length;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/tally.hpp>
@@ -21,111 +22,135 @@
 
 namespace millpond::journal {
 
-/// What survives the death of the machine. The death of the process costs nothing that was appended.
+/// Policy for which records survive a crash of the machine. A crash of the process loses no appended record.
 enum class Sync : std::uint8_t {
     none,      ///< Only data that the kernel has already written: by default up to 30 seconds may be lost.
     interval,  ///< Events since the last due `service` may be lost.
-    each,      ///< Nothing that a `sync` call returned for.
+    each,      ///< Every record for which a `sync` call has returned survives.
 };
 
 struct WriterOptions {
-    std::filesystem::path folder{};  ///< Made where it is missing.
+    std::filesystem::path folder{};  ///< Created if it does not exist.
     std::string ring{};              ///< Name of the ring that is journaled, up to 64 characters.
     std::uint64_t segment_bytes{std::uint64_t{256} * 1024 * 1024};  ///< A multiple of 64 KiB, 1 MiB to 32 GiB.
     std::chrono::nanoseconds roll_after{std::chrono::hours{1}};  ///< A segment of this age is ended; 0: by size only.
-    std::uint64_t keep_bytes{0};           ///< The oldest segments go when all take more; 0: they stay.
-    std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go, except the newest; 0: they stay.
+    std::uint64_t keep_bytes{0};  ///< If all segments together are larger, the oldest are removed; 0: unlimited.
+    std::chrono::nanoseconds keep_for{
+        0};  ///< Segments whose last event is older are removed, except the newest; 0: unlimited.
     Sync sync{Sync::interval};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
-    std::uint32_t file_mode{0640};  ///< Permissions of the files that it creates; folders can also be searched.
+    std::uint32_t file_mode{0640};  ///< Permissions of created files; folders can also be searched.
+    friend bool operator==(const WriterOptions&, const WriterOptions&) = default;
 };
 
-/// Written by the appending thread (first group) and by the servicing one; read on any.
+/// Counters of a writer. The first group is written by the appending thread, the second by the servicing one; read on
+/// any.
 struct WriterCounters {
     core::Tally records;
-    core::Tally newest_record;  ///< Its number; 0 in an empty journal.
+    core::Tally newest_record;  ///< Number of the newest record; 0 in an empty journal.
     core::Tally bytes;
-    core::Tally segments;  ///< Started.
+    core::Tally segments;  ///< Started segments.
     core::Tally refused;   ///< Appends that did not fit: the next segment was not ready.
-    core::Tally unnamed;   ///< Names for which a segment is too small: raise segment_bytes.
-    core::Tally lost;      ///< Ring entries of which the journal holds a lost record instead.
+    core::Tally unnamed;   ///< Names and channels for which a segment is too small: raise segment_bytes.
+    core::Tally lost;      ///< Ring entries that were lost: the journal has a lost record instead.
 
-    core::Tally removed_segments;    ///< By retention.
-    core::Tally set_aside_segments;  ///< Unreadable ones, renamed when the journal was opened.
-    core::Tally allocation_errors;   ///< Next segments that could not be allocated; tried again.
+    core::Tally removed_segments;    ///< Segments removed by retention.
+    core::Tally set_aside_segments;  ///< Unreadable segments that were renamed when the journal was opened.
+    core::Tally allocation_errors;   ///< Failed allocations of the next segment; retried.
     core::Tally sync_errors;
     core::Tally synced_record;  ///< All records up to this number are on disk, if `sync` requires it.
 };
 
-/// Appends the events of one ring to a journal. What costs time - allocating the next segment, syncing, ending full
-/// ones, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
+/// Appends the events of one ring to a journal. The slow work - allocating the next segment, syncing, ending full
+/// segments, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
 ///
-/// Threads: one appends (append, append_lost, name, set_epoch, begin_session, step, sync); one, which may be the same,
+/// Threads: one appends (append, append_lost, name, set_depth, set_epoch, begin_session,
+///          step, sync); one, which may be the same,
 ///          calls service.
-/// Memory:  the segments' pages; one name of every instrument.
+/// Memory:  the segments' pages; one name for every instrument.
 class JournalWriter {
 public:
-    /// Takes the folder's lock, ends what a dead writer left open, makes damaged headers good (see repaired_segments),
-    /// sets aside segments that cannot be read (see set_aside_segments) and allocates the first segment. Throws
-    /// JournalError, memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the
-    /// path.
+    /// Locks the folder, ends segments that a dead writer left open, repairs damaged headers (see repaired_segments),
+    /// sets aside segments that cannot be read (see set_aside_segments) and allocates the first segment. If the disk is
+    /// full, nothing can be appended until `step` and `service` have succeeded in that. Throws JournalError,
+    /// memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the path.
     JournalWriter(const WriterOptions& options, std::int64_t utc_ns);
-    /// Ends the segment; not in a process that was forked since.
+    /// Ends the segment, except in a process that was forked since.
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
     JournalWriter& operator=(const JournalWriter&) = delete;
 
     /// Segments that could not be read and were renamed when the journal was opened, each with the reason.
     [[nodiscard]] const std::vector<std::string>& set_aside_segments() const noexcept { return set_aside_; }
-    /// Segments whose header was damaged or that were cut off, each with what was found. They stay in the journal.
+    /// Segments whose header was damaged or that were cut off, each with what was found. They remain in the journal.
     [[nodiscard]] const std::vector<std::string>& repaired_segments() const noexcept { return repaired_; }
 
-    /// Ring number behind the newest one of this epoch that the journal knows of: where to continue reading. 1 when it
-    /// knows none.
+    /// Ring number at which to continue reading: after the newest one of this epoch in the journal; 1 if there is none.
     [[nodiscard]] std::uint64_t resume_at(std::uint64_t epoch) const noexcept;
 
-    /// What follows comes from this epoch of the ring; ids mean other instruments if it is not the last one.
+    /// Sets the ring's epoch for the following records; in a new epoch the ids have new meanings.
     void set_epoch(std::uint64_t epoch) noexcept;
-    /// What follows belongs to a new session and goes into a new segment. False when the next segment is not
-    /// there yet: service, then try again; what is appended first belongs to the old one.
+    /// Starts a new session in a new segment. Returns false if the next segment is not allocated yet: call service and
+    /// try again; events that are appended before that belong to the old session.
     [[nodiscard]] bool begin_session() noexcept;
-    /// Gives an instrument its name, before its first event. Where there is no room now it is written before the next
-    /// event is. Allocates.
+    /// Names an instrument, before its first event. If the segment is full, the name is written before the next event.
+    /// Allocates.
     void name(feed::InstrumentId id, const market::Instrument& instrument);
-    /// False, counted, when the segment is full and the next one is not there yet: service, then try again.
+    /// Says what a channel's feed sends of its books from its next event on. A change starts a new segment: the next
+    /// event is refused until that is allocated. Allocates at the first call for a channel that sends levels or orders.
+    void set_depth(std::uint16_t channel, market::ChannelDepth depth) {
+        if (depth != this->depth(channel)) [[unlikely]]
+            change_depth(channel, depth);
+    }
+    /// What the channel sends in the current epoch, also as an earlier writer of the journal recorded it.
+    [[nodiscard]] market::ChannelDepth depth(std::uint16_t channel) const noexcept {
+        return channel < depths_.size() ? depths_[channel].value_or(market::ChannelDepth{}) : market::ChannelDepth{};
+    }
+    /// Appends an event. Returns false, and counts, if the segment is full and the next one is not allocated yet: call
+    /// service and try again.
     template <class Event>
     [[nodiscard]] bool append(const Event& event, std::uint64_t ring) noexcept;
-    /// Ring numbers first..last will never arrive.
+    /// Records that ring numbers first..last will never arrive.
     [[nodiscard]] bool append_lost(LostRecord lost) noexcept;
-    /// Events that can surely be appended now, with a name for each; 0 while the next segment is not there yet.
-    [[nodiscard]] std::size_t room() const noexcept {
-        constexpr std::size_t kMostBytes = kMostRecordWords * 8 + kRecordBytes<NameRecord>;
-        const auto here = current_ ? current_->free_bytes() : 0;
+    /// Number of events that can be appended now, with a name for each; 0 while the next segment is not allocated yet.
+    [[nodiscard]] std::size_t available() const noexcept {
+        constexpr std::size_t kMaxBytes = kMaxRecordWords * 8 + kRecordBytes<NameRecord>;
+        const auto here = current_ && !rolls_ ? current_->free_bytes() : 0;
         // Half of a segment may be names.
         const auto there = prepared_.load(std::memory_order_relaxed) != nullptr ? options_.segment_bytes / 4 : 0;
-        return static_cast<std::size_t>((here + there) / kMostBytes);
+        return static_cast<std::size_t>((here + there) / kMaxBytes);
     }
 
-    /// The time, for the segments' age; rolls one that is due.
+    /// Sets the time, which determines the segments' age, and ends a segment that is too old. Retries once a second to
+    /// open a journal whose disk was full.
     void step(std::int64_t utc_ns) noexcept;
-    /// Returns when all that was appended is on the disk. Throws std::system_error.
+    /// Returns, once, the reason why the latest attempt to open the journal failed. Appending thread only.
+    [[nodiscard]] std::optional<std::string> pop_open_error() { return std::exchange(open_error_, std::nullopt); }
+    /// Waits until all appended records are on the disk. Throws std::system_error.
     void sync();
 
-    /// Does what is due, as above. True when it changed anything. Throws nothing: failures are counted, and take_error
-    /// says which.
+    /// Does the slow work that is due. Returns true if there was any. Does not throw: failures are counted, and
+    /// pop_error returns their text.
     bool service(std::int64_t utc_ns) noexcept;
-    /// The newest failure of `service` in words, once. On the servicing thread.
-    [[nodiscard]] std::optional<std::string> take_error();
+    /// Returns, once, the text of the newest failure of `service`. Servicing thread only.
+    [[nodiscard]] std::optional<std::string> pop_error();
 
     /// Number of the next record.
     [[nodiscard]] std::uint64_t next_record() const noexcept { return next_record_; }
     [[nodiscard]] const WriterCounters& counters() const noexcept { return counters_; }
+    /// True if the journal is open, so that its counters include earlier records. Any thread.
+    [[nodiscard]] const std::atomic<bool>& is_open() const noexcept { return is_open_; }
 
 private:
+    /// Locks the folder and recovers the journal. Returns false, with open_error_, if the disk is full.
+    bool open();
     void recover();
     bool recover(const SegmentFile& file, std::uint64_t next_record);
+    void recover_depths(const std::vector<SegmentFile>& files, std::uint64_t newest);
     [[nodiscard]] bool open_segment() noexcept;
+    void change_depth(std::uint16_t channel, market::ChannelDepth depth);
     [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
+    [[nodiscard]] bool write_channel(std::uint16_t channel) noexcept;
     void retire() noexcept;
     void count(std::size_t bytes) noexcept;
     template <class Append>
@@ -136,52 +161,56 @@ private:
     bool end_retired() noexcept;
     bool sync_if_due(std::int64_t utc_ns) noexcept;
     bool remove_old(std::int64_t utc_ns) noexcept;
-    /// Looks whether the segments in use are still where they were made.
-    bool find_taken_away(std::int64_t utc_ns) noexcept;
+    /// Detects that another process has moved or removed the growing segment's file.
+    bool find_moved(std::int64_t utc_ns) noexcept;
     void note(core::Tally& counter, const std::exception& error) noexcept;
 
     WriterOptions options_;
     int pid_;
-    memory::Region lock_;  ///< Its bytes keep numbers beyond the segments: src/journal/kept_numbers.hpp.
+    memory::Region lock_;  ///< Its bytes store numbers beyond the segments: src/journal/kept_numbers.hpp.
     WriterCounters counters_;
 
-    // The appending thread's.
+    // Used by the appending thread.
     std::unique_ptr<SegmentWriter> current_;
     std::vector<std::optional<market::Instrument>> names_;
+    std::vector<std::optional<market::ChannelDepth>> depths_;  ///< By channel; nullopt: it was never on.
+    bool rolls_{false};  ///< A depth has changed: the next event needs a new segment.
     std::uint64_t next_record_{1};
     std::uint64_t epoch_{0};
     std::uint64_t session_{1};
     std::uint64_t last_ring_{0};
     std::int64_t now_utc_ns_{0};
-    std::uint64_t first_event_{0};  ///< Number of the record behind the names that current_ begins with.
+    std::uint64_t first_event_{0};  ///< Number of the record after the names at the start of current_.
+    std::optional<std::string> open_error_;
+    std::int64_t opened_ns_{0};  ///< Time of the last attempt to open.
 
-    // Between the two.
+    // Shared by both threads.
+    std::atomic<bool> is_open_{false};
     std::atomic<SegmentWriter*> prepared_{nullptr};
-    std::atomic<SegmentWriter*> growing_{nullptr};           ///< current_, for the sync of the servicing thread.
-    std::atomic<const SegmentWriter*> taken_away_{nullptr};  ///< A growing one whose file another process moved.
+    std::atomic<SegmentWriter*> growing_{nullptr};      ///< current_, for the sync of the servicing thread.
+    std::atomic<const SegmentWriter*> moved_{nullptr};  ///< A growing segment whose file another process moved.
     queue::SpscRing<std::unique_ptr<SegmentWriter>> retired_{64};
 
-    // The servicing thread's.
+    // Used by the servicing thread.
     std::vector<std::string> set_aside_;
     std::vector<std::string> repaired_;
     std::uint64_t next_ordinal_{1};
     std::int64_t synced_ns_{0};
-    std::int64_t looked_ns_{0};
+    std::int64_t retention_ns_{0};
     std::int64_t searched_ns_{0};
     std::optional<std::string> error_;
 };
 
 template <class Append>
 bool JournalWriter::appended(std::size_t bytes, const Append& append) noexcept {
-    if (current_ != nullptr && current_->free_bytes() < bytes) retire();
-    if (current_ == nullptr && !open_segment()) {
+    if (current_ != nullptr && (rolls_ || current_->free_bytes() < bytes)) retire();
+    const auto refuse = [this] {
         counters_.refused.add();
         return false;
-    }
-    if (!append(*current_)) {
-        counters_.refused.add();
-        return false;
-    }
+    };
+    if (current_ == nullptr && !open_segment()) return refuse();
+    if (rolls_) return refuse();  // retire failed: the segment has the depth before the change
+    if (!append(*current_)) return refuse();
     count(bytes);
     return true;
 }
@@ -196,7 +225,7 @@ inline void JournalWriter::count(std::size_t bytes) noexcept {
 template <class Event>
 bool JournalWriter::append(const Event& event, std::uint64_t ring) noexcept {
     const bool done = appended(kRecordBytes<Event>, [&](SegmentWriter& segment) {
-        return segment.append(static_cast<RecordKind>(Event::kKind), ring, event, event.receive_utc_ns);
+        return segment.append(kRecordKind<Event>, ring, event, event.receive_utc_ns);
     });
     if (done) last_ring_ = ring;
     return done;

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include <millpond/core/fixed_string.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/event_schema.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
 /// The bytes of a journal: a folder of segment files `0000000001.mpj`, `0000000002.mpj`, ..., little-endian.
@@ -19,28 +21,26 @@
 ///
 ///     record:
 ///       0       8    commit word      bits 0-15 kind, 16-31 words of the record, 32-63 CRC-32C of what follows it
-///       8       8    ring number      of the entry that the event came from; 0 in a name
-///      16            payload          feed's event, NameRecord or LostRecord
+///       8       8    ring number      of the entry that the event came from; 0 in a name or a channel
+///      16            payload          feed's event, NameRecord, ChannelRecord or LostRecord
 ///
-/// The commit word is stored last: a record is there whole or not at all, whenever the process dies. Where the machine
-/// dies, pages may reach the disk in any order: the CRC detects it. A file is zero where nothing was written.
+/// The commit word is stored last: a record is either complete or absent, whenever the process dies. If the machine
+/// dies, pages may reach the disk in any order, which the CRC detects. Bytes that were never written are zero.
 ///
-/// Records are numbered 1, 2, 3, ... through all segments, names included; only a segment's first number is stored.
-/// All records of a segment come from one epoch of one ring, and a segment names every instrument that it speaks of
-/// before it does, so that each can be read on its own. Names are chained backwards from the header.
+/// Records are numbered 1, 2, 3, ... through all segments, including names; only a segment's first number is stored.
+/// All records of a segment come from one epoch of one ring, and a segment has a name for every instrument before its
+/// first event, and the depth of every channel that sends levels or orders, of which there is one in a segment. So each
+/// segment can be read without the others. Names and channels are chained backwards from the header.
 ///
-/// All of the header and of the index is covered by checksums, and none of it is needed to find the records: the index,
-/// the offset of the newest name and the end are hints that a reader uses where they are sound.
+/// The header and the index are covered by checksums, and neither is needed to find the records: the index, the offset
+/// of the newest name and the end are hints that a reader uses if they are intact.
 namespace millpond::journal {
 
 inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"
-inline constexpr std::uint32_t kLayoutVersion = 3;
-inline constexpr std::uint32_t kOldestLayoutVersion = 1;   ///< Still read, as version 2 is.
-inline constexpr std::uint32_t kFirstHeaderChecksums = 2;  ///< Version that brought identity_crc and end_crc.
-inline constexpr std::uint32_t kFirstIndexChecksums = 3;   ///< Version that brought those of index and last_name.
+inline constexpr std::uint32_t kLayoutVersion = 4;              ///< Segments of any other version are refused.
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kIndexBlockBytes = std::size_t{64} * 1024;
-inline constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{32} << 30U;  ///< See SegmentHeader::last_name.
+inline constexpr std::uint64_t kMaxSegmentBytes = std::uint64_t{32} << 30U;  ///< See SegmentHeader::last_description.
 
 using RingName = core::FixedString<64>;
 using queue::Word;
@@ -54,55 +54,64 @@ struct SegmentHeader {
     std::int64_t begun_utc_ns;
     std::uint64_t epoch;  ///< Epoch of the ring, from its header.
     RingName ring;
-    std::uint64_t session;       ///< 1, 2, ... for each trading session of this epoch; 0 in older files.
-    std::uint64_t identity_crc;  ///< CRC-32C of what is above, from layout_version on; 0 in version 1.
+    std::uint64_t session;       ///< 1, 2, ... for each trading session of the epoch.
+    std::uint64_t identity_crc;  ///< CRC-32C of the fields from layout_version up to here.
 
-    /// The newest name's record: bits 0-31 its offset / 8, 0 while there is none; 32-63 CRC-32C of the offset.
-    /// Before version 3 the offset itself.
-    Word last_name;
+    /// Record of the newest name or channel: bits 0-31 its offset / 8, 0 if there is none; bits 32-63 CRC-32C of the
+    /// offset.
+    Word last_description;
     // Stored when the segment is ended, `end` last.
-    Word next_record;    ///< Number behind its last record.
-    Word last_ring;      ///< Ring number of its newest record that has one.
-    Word newest_utc_ns;  ///< Largest receive time in it.
-    Word end;            ///< Offset behind the last record; 0 while the segment may grow.
-    Word end_crc;        ///< CRC-32C of the four above, stored before `end`; 0 in version 1.
+    Word next_record;    ///< Number after the last record.
+    Word last_ring;      ///< Ring number of the newest record that has one.
+    Word newest_utc_ns;  ///< Largest receive time in the segment.
+    Word end;            ///< Offset after the last record; 0 while the segment may grow.
+    Word end_crc;        ///< CRC-32C of the four fields above, stored before `end`.
+    Word oldest_utc_ns;  ///< Smallest receive time in the segment, stored before `end`. Valid if oldest_crc agrees.
+    Word oldest_crc;     ///< CRC-32C of oldest_utc_ns, next_record and end.
 };
 
-/// Of the first record that begins in its 64 KiB; `record` is stored last and is 0 while there is none.
+/// Place of the first record that begins in a block of 64 KiB. `record` is stored last; 0: there is none.
 struct IndexEntry {
     Word record;
-    /// Bits 0-31 the offset in its 64 KiB; 32-63 CRC-32C of record, offset in the file, ring, newest_utc_ns.
-    /// Before version 3 the offset in the file.
-    Word place;
-    Word ring;           ///< Largest ring number before it in this segment.
-    Word newest_utc_ns;  ///< Largest receive time before it in this segment.
+    Word place;          ///< Bits 0-31 the offset in its 64 KiB; 32-63 CRC-32C of record, offset in the file, ring,
+                         ///< newest_utc_ns.
+    Word ring;           ///< Largest ring number before the record in this segment.
+    Word newest_utc_ns;  ///< Largest receive time before the record in this segment.
 };
 
 static_assert(sizeof(SegmentHeader) <= kHeaderBytes && sizeof(IndexEntry) == 32);
 
-/// feed::EventKind, and what only a journal has.
-enum class RecordKind : std::uint16_t {
-    quote = static_cast<std::uint16_t>(feed::EventKind::quote),
-    trade = static_cast<std::uint16_t>(feed::EventKind::trade),
-    status = static_cast<std::uint16_t>(feed::EventKind::status),
-    gap = static_cast<std::uint16_t>(feed::EventKind::gap),
-    clear = static_cast<std::uint16_t>(feed::EventKind::clear),
-    trade_break = static_cast<std::uint16_t>(feed::EventKind::trade_break),
-    name = 16,
-    lost = 17,
-};
+/// Kinds of records other than events, whose kinds are those of feed::EventKind.
+enum class RecordKind : std::uint16_t { name = 16, lost = 17, channel = 18 };
+
+template <class Event>
+inline constexpr auto kRecordKind = static_cast<RecordKind>(Event::kKind);
 
 struct NameRecord {
     feed::InstrumentId instrument{feed::kNoInstrument};
-    std::uint32_t reserved{0};
+    std::uint32_t decimals{feed::kDefaultDecimals};  ///< Decimals that text of its prices has at least, 0..9.
     feed::Venue venue{};
     feed::Symbol symbol{};
-    std::uint64_t previous{0};  ///< Offset of the name before it in this segment, 0 when it is the first.
+    std::uint64_t previous{0};  ///< Offset of the previous name or channel in this segment; 0 if there is none.
 };
 
+/// What a channel's feed sends of its books. A channel without a record sends quotes without groups.
+struct ChannelRecord {
+    std::uint32_t channel{0};
+    std::uint32_t depth{0};   ///< Levels of a side, 1..kMaxBoardDepth or feed::kFullDepth; 0: no level events.
+    std::uint64_t orders{0};  ///< 1: order events.
+    std::uint64_t reserved{0};
+    std::uint64_t previous{0};  ///< As in NameRecord.
+};
+
+/// True for a record that describes the events after it, and is none of the ring.
+[[nodiscard]] constexpr bool is_description(RecordKind kind) noexcept {
+    return kind == RecordKind::name || kind == RecordKind::channel;
+}
+
 enum class LostReason : std::uint32_t {
-    lapped = 1,   ///< The ring's writer overwrote them before the journal read them.
-    removed = 2,  ///< Made by the reader: segments in between are gone.
+    lapped = 1,   ///< The ring's writer overwrote the events before the journal read them.
+    removed = 2,  ///< Made by the reader: the segments in between were removed.
     damaged = 3,  ///< Made by the reader: bytes, or a complete segment, are damaged.
 };
 
@@ -115,8 +124,10 @@ enum class LostReason : std::uint32_t {
     return "unknown";
 }
 
-/// What is missing at this place: ring numbers first..last (lapped), or record numbers (removed, damaged).
 struct LostRecord {
+    static constexpr std::string_view kMeaning =
+        "Events are missing at this place of a journal: ring numbers if the reason is 1, else record numbers.";
+
     std::uint64_t first{0};
     std::uint64_t last{0};
     LostReason reason{LostReason::lapped};
@@ -127,18 +138,19 @@ struct LostRecord {
 };
 
 static_assert(std::has_unique_object_representations_v<NameRecord> && sizeof(NameRecord) == 56);
+static_assert(std::has_unique_object_representations_v<ChannelRecord> && sizeof(ChannelRecord) == 32);
 static_assert(std::has_unique_object_representations_v<LostRecord> && sizeof(LostRecord) == 32);
 
 inline constexpr std::size_t kRecordHeadWords = 2;
-inline constexpr std::size_t kMostRecordWords = kRecordHeadWords + 14;
-inline constexpr std::size_t kLeastRecordBytes = 48;  ///< Of a Clear and of a LostRecord.
+inline constexpr std::size_t kMaxRecordWords = kRecordHeadWords + 14;
+inline constexpr std::size_t kMinRecordBytes = 48;  ///< Size of a Clear, a ChannelRecord and a LostRecord.
 
 template <class Payload>
 inline constexpr std::size_t kRecordBytes = kRecordHeadWords * 8 + sizeof(Payload);
 
 struct CommitWord {
     std::uint16_t kind{0};
-    std::uint16_t words{0};  ///< Of the complete record.
+    std::uint16_t words{0};  ///< Length of the complete record.
     std::uint32_t crc{0};
 
     [[nodiscard]] static constexpr CommitWord of(std::uint64_t word) noexcept {
@@ -154,10 +166,26 @@ struct CommitWord {
     return static_cast<std::size_t>(segment_bytes / kIndexBlockBytes);
 }
 
-/// Where records begin in a segment of so many bytes, a multiple of 64 KiB.
+/// Offset of the first record in a segment of `segment_bytes`, a multiple of 64 KiB.
 [[nodiscard]] constexpr std::size_t data_offset(std::uint64_t segment_bytes) noexcept {
     const auto index_end = kHeaderBytes + index_entries(segment_bytes) * sizeof(IndexEntry);
     return (index_end + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
 }
 
 }  // namespace millpond::journal
+
+namespace millpond::feed {
+
+template <>
+struct EventSchema<journal::LostRecord> {
+    using Lost = journal::LostRecord;
+    static constexpr std::string_view kName = "lost";
+    static constexpr std::string_view kTable = "lost";
+    static constexpr std::tuple kFields{
+        Field<&Lost::reason>{"reason", "1 lapped, 2 removed, 3 damaged", Unit::none, "reason", "reason"},
+        Field<&Lost::utc_ns>{"utc_ns", "UTC nanoseconds, or 0", Unit::receive_time, "timestamp", "ts_recv"},
+        Field<&Lost::first>{"first", "first missing number", Unit::none, "first", "first"},
+        Field<&Lost::last>{"last", "last missing number", Unit::none, "last", "last"}};
+};
+
+}  // namespace millpond::feed

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -17,61 +18,61 @@ struct SegmentIdentity {
     std::uint64_t session{1};
     std::uint64_t first_record{1};
     std::int64_t begun_utc_ns{0};
-    std::uint32_t layout_version{kLayoutVersion};
     std::uint64_t segment_bytes{0};
 };
 
-/// Where a segment's records stop.
+inline constexpr std::int64_t kTimeUnknown = std::numeric_limits<std::int64_t>::min();
+
+/// End of a segment's records.
 struct SegmentTail {
     std::size_t end{0};
     std::uint64_t next_record{1};
     std::uint64_t last_ring{0};
     std::int64_t newest_utc_ns{0};
+    std::int64_t oldest_utc_ns{kTimeUnknown};  ///< The largest value in a segment without events.
 };
 
-/// Stores the identity and its checksum; magic, names and end stay as they are.
+/// Stores the identity and its checksum; does not change magic, names and end.
 void write_identity(SegmentHeader& header, const SegmentIdentity& identity) noexcept;
 /// Stores the end and its checksum, `end` last.
 void write_tail(SegmentHeader& header, const SegmentTail& tail) noexcept;
 
 struct ReadIdentity {
     SegmentIdentity identity{};
-    std::string fault{};  ///< What is damaged and was made good, in words; empty when nothing is.
+    std::string fault{};  ///< Description of repaired damage; empty if there is none.
 };
 
-/// Reads the identity. One damaged byte among the checksummed ones, the magic or the checksum is made good: the
-/// checksum says which byte it is, and the answer is taken only where there is exactly one. Version 1 has no checksum.
-/// Returns in words why it cannot be read.
+/// Reads the identity. Repairs one damaged byte among the checksummed ones, the magic or the checksum: the checksum
+/// identifies the byte, and the repair is used only if it is unambiguous. Returns the reason if the identity cannot be
+/// read.
 [[nodiscard]] std::expected<ReadIdentity, std::string> read_identity(const SegmentHeader& header);
 
-/// Whether the header says that the segment is ended, and truthfully so.
+/// End of the segment according to the header.
 enum class TailState : std::uint8_t {
-    none,     ///< It may grow.
-    sound,    ///< Ended.
-    damaged,  ///< Unknown: the header contradicts itself.
+    none,     ///< There is no end: the segment may grow.
+    sound,    ///< The segment has ended.
+    damaged,  ///< The end is unknown: the header contradicts itself.
 };
 [[nodiscard]] TailState read_tail(const SegmentHeader& header, const SegmentIdentity& identity,
                                   SegmentTail& into) noexcept;
 
-/// SegmentHeader::last_name of version 3.
-[[nodiscard]] std::uint64_t name_word(std::uint64_t offset) noexcept;
-/// The offset in it; nothing when the word is damaged.
-[[nodiscard]] std::optional<std::uint64_t> named_offset(std::uint64_t word) noexcept;
+/// Encodes SegmentHeader::last_description.
+[[nodiscard]] std::uint64_t chain_word(std::uint64_t offset) noexcept;
+/// Decodes its offset; nullopt if the word is damaged.
+[[nodiscard]] std::optional<std::uint64_t> chain_offset(std::uint64_t word) noexcept;
 
 /// The contents of an index entry.
 struct IndexedPlace {
-    std::size_t offset{0};  ///< In the file.
+    std::size_t offset{0};  ///< Offset in the file.
     std::uint64_t record{0};
-    std::uint64_t ring{0};          ///< Largest ring number before it in its segment.
-    std::int64_t newest_utc_ns{0};  ///< Largest receive time before it in its segment.
+    std::uint64_t ring{0};          ///< Largest ring number before the record in its segment.
+    std::int64_t newest_utc_ns{0};  ///< Largest receive time before the record in its segment.
 
     friend bool operator==(const IndexedPlace&, const IndexedPlace&) = default;
 };
-/// Stores an entry of version 3, `record` last.
+/// Stores an entry, `record` last.
 void write_place(IndexEntry& entry, const IndexedPlace& place) noexcept;
-/// Reads the entry of a block; nothing when there is none, or when it is damaged. Of a version without checksums only
-/// what cannot be true is noticed.
-[[nodiscard]] std::optional<IndexedPlace> read_place(const IndexEntry& entry, std::size_t block,
-                                                     std::uint32_t layout_version) noexcept;
+/// Reads the entry of a block; nullopt if there is none or if it is damaged.
+[[nodiscard]] std::optional<IndexedPlace> read_place(const IndexEntry& entry, std::size_t block) noexcept;
 
 }  // namespace millpond::journal

@@ -6,62 +6,67 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 
+#include <millpond/core/crc32c.hpp>
 #include <millpond/journal/catalog.hpp>
-#include <millpond/journal/crc32c.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_header.hpp>
 #include <millpond/memory/region.hpp>
 
 namespace millpond::journal {
 
-/// Writes into the header that the segment grows no more, and gives the room behind `tail` back to the file system
-/// where that takes it back.
+/// Marks the segment as ended in its header, and returns the space after `tail` to the file system if it supports that.
 void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept;
 
 /// The state of a segment whose writer died.
 struct DeadSegment {
     SegmentIdentity identity{};
     SegmentTail tail{};
-    std::string fault{};  ///< SegmentReader::fault
+    std::string fault{};  ///< See SegmentReader::fault.
 };
 
-/// Ends a segment whose writer died, behind its last whole record, and makes a damaged header good; one that is sound
-/// and ended already stays as it is. Reads all of one that is not ended. next_record: the number that the next segment
-/// begins with; 0: not known. Throws JournalError when the file is no segment that can be read, memory::RegionError.
+/// Ends a segment whose writer died, after its last complete record, and repairs a damaged header; a segment that is
+/// intact and ended is not changed. Reads all of a segment that is not ended. next_record: first number of the next
+/// segment; 0: unknown. Throws JournalError if the file is not a readable segment, and memory::RegionError.
 DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t next_record = 0);
 
-/// One segment file while it grows: allocated, then started, then appended to, then ended.
+/// Writes one segment's file: allocates, starts, appends to and ends it.
 ///
 /// Threads: one appends; `next_record` and `sync` on any.
-/// Memory:  the file, allocated whole and mapped.
+/// Memory:  the file, allocated completely and mapped.
 class SegmentWriter {
 public:
-    /// Allocates the file. bytes: a multiple of 64 KiB. Throws memory::RegionError, with ENOSPC where the disk is full.
+    /// Allocates the file. bytes: a multiple of 64 KiB. Throws memory::RegionError, with ENOSPC if the disk is full.
     SegmentWriter(SegmentFile file, std::uint64_t bytes, std::uint32_t mode = 0640);
     SegmentWriter(const SegmentWriter&) = delete;
     SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-    /// Makes the segment one that readers accept. Its version and size are this writer's, whatever `identity` says.
+    /// Starts the segment, so that readers accept it. Its size is the file's, whatever `identity` says.
     void begin(const SegmentIdentity& identity) noexcept;
 
-    /// Appends one record. False, and nothing changes, when there is no room. utc_ns: its receive time, for the index.
+    /// Appends a record. Returns false, with nothing changed, if it does not fit. utc_ns: its receive time, for the
+    /// index.
     template <class Payload>
     [[nodiscard]] bool append(RecordKind kind, std::uint64_t ring, const Payload& payload,
                               std::int64_t utc_ns) noexcept;
-    /// As `append`, of an instrument's name.
-    [[nodiscard]] bool append_name(NameRecord name) noexcept;
+    /// Appends an instrument's name.
+    [[nodiscard]] bool append_name(NameRecord name) noexcept { return append_to_chain(RecordKind::name, name); }
+    /// Appends a channel's depth.
+    [[nodiscard]] bool append_channel(ChannelRecord channel) noexcept {
+        return append_to_chain(RecordKind::channel, channel);
+    }
 
-    /// No more is appended: see end_segment.
+    /// Ends the segment: see end_segment.
     void end() noexcept;
 
-    /// Waits until all that was appended before the call is on the disk. Throws std::system_error naming the file.
+    /// Waits until all earlier records are on the disk. Throws std::system_error that names the file.
     void sync() const;
 
     [[nodiscard]] std::uint64_t next_record() const noexcept {
-        return next_record_.load(std::memory_order_acquire);  // sync "record whole": append
+        return next_record_.load(std::memory_order_acquire);  // sync "record complete": append
     }
     [[nodiscard]] std::uint64_t last_ring() const noexcept { return last_ring_; }
     [[nodiscard]] std::uint64_t free_bytes() const noexcept { return region_.size() - at_; }
@@ -69,43 +74,47 @@ public:
         return *reinterpret_cast<const SegmentHeader*>(region_.data());
     }
     [[nodiscard]] const SegmentFile& file() const noexcept { return file_; }
-    /// False once another process has moved or removed the file. A system call.
+    /// Returns false once another process has moved or removed the file. A system call.
     [[nodiscard]] bool is_in_place() const noexcept { return region_.name_is_current(); }
 
 private:
     SegmentHeader& own_header() noexcept { return *reinterpret_cast<SegmentHeader*>(region_.data()); }
     void note_in_index() noexcept;
+    template <class Payload>
+    [[nodiscard]] bool append_to_chain(RecordKind kind, Payload payload) noexcept;
 
     SegmentFile file_;
     memory::Region region_;
-    std::size_t at_{0};     // where the next record begins
-    std::size_t block_{0};  // index blocks below this one have their entry
-    std::uint64_t last_name_{0};
+    std::size_t at_{0};     // offset of the next record
+    std::size_t block_{0};  // blocks below this one have their index entry
+    std::uint64_t last_description_{0};
     std::uint64_t last_ring_{0};
     std::int64_t newest_utc_ns_{0};
+    std::int64_t oldest_utc_ns_{std::numeric_limits<std::int64_t>::max()};
     std::atomic<std::uint64_t> next_record_{1};
 };
 
 template <class Payload>
 bool SegmentWriter::append(RecordKind kind, std::uint64_t ring, const Payload& payload, std::int64_t utc_ns) noexcept {
     constexpr std::size_t kWords = kRecordBytes<Payload> / 8;
-    static_assert(kWords <= kMostRecordWords && sizeof(Payload) % 8 == 0);
+    static_assert(kWords <= kMaxRecordWords && sizeof(Payload) % 8 == 0);
     if (region_.size() - at_ < kWords * 8) return false;
     if (at_ / kIndexBlockBytes >= block_) note_in_index();
     std::array<std::uint64_t, kWords> words{0, ring};
     std::memcpy(&words[kRecordHeadWords], &payload, sizeof payload);
     words[0] = CommitWord{.kind = static_cast<std::uint16_t>(kind),
                           .words = static_cast<std::uint16_t>(kWords),
-                          .crc = crc32c(std::span{words}.subspan(1))}
+                          .crc = core::crc32c(std::span{words}.subspan(1))}
                    .word();
     auto* record = reinterpret_cast<std::uint64_t*>(region_.data() + at_);
     std::memcpy(record + 1, &words[1], (kWords - 1) * 8);
-    // sync "record whole": SegmentReader::next
+    // sync "record complete": SegmentReader::next
     std::atomic_ref{*record}.store(words[0], std::memory_order_release);
     at_ += kWords * 8;
     if (ring > last_ring_) last_ring_ = ring;
     if (utc_ns > newest_utc_ns_) newest_utc_ns_ = utc_ns;
-    // sync "record whole": next_record
+    if (utc_ns < oldest_utc_ns_ && !is_description(kind)) oldest_utc_ns_ = utc_ns;
+    // sync "record complete": next_record
     next_record_.store(next_record_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     return true;
 }

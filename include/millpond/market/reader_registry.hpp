@@ -11,8 +11,8 @@
 #include <millpond/memory/region.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
-/// How readers of a ring are visible. Each creates and maps one object,
-/// "/millpond.<ring>.reader.<pid>", or "....<pid>.<n>" for further readers of one process; little-endian:
+/// How readers of a ring register. Each creates and maps one object, "/millpond.<ring>.reader.<pid>", or
+/// "....<pid>.<n>" for further readers of one process; little-endian:
 ///
 ///     offset   bytes  field
 ///       0        8    magic            "MPREADR\0"; stored last
@@ -24,9 +24,9 @@
 ///      64        8    missed           entries that it lost
 ///      72       56    zero
 ///
-/// While the reader lives it holds the write lock (F_OFD_SETLK) of its object, which only the object's owner can take:
-/// the lock says whether the reader lives, whatever process has the number by now. All others read the object by
-/// system calls and never maps it, so that no reader can harm the writer or another reader.
+/// A live reader holds the write lock (F_OFD_SETLK) of its object. Only the owner of the object can lock it, so the
+/// lock shows whether the reader lives, whatever process has the PID by now. All others read the object by system calls
+/// and never map it, so that no reader can harm the writer or another reader.
 namespace millpond::market {
 
 inline constexpr std::uint64_t kReaderMagic = 0x00524441'4552504DULL;  // "MPREADR\0"
@@ -47,7 +47,7 @@ struct ReaderRecord {
 
 static_assert(sizeof(ReaderRecord) == 128);
 
-/// A reader as it shows itself. Everything but `uid` is its own claim.
+/// A reader as it describes itself. Everything but `uid` is its own claim.
 struct RegisteredReader {
     std::uint64_t pid{0};
     std::uint32_t uid{0};  ///< Owner of its object.
@@ -59,32 +59,33 @@ struct RegisteredReader {
 };
 
 struct ReaderList {
-    std::vector<RegisteredReader> readers{};  ///< Those that live first.
-    bool complete{true};  ///< False when there are more than `most`, or more objects than are examined.
+    std::vector<RegisteredReader> readers{};  ///< Live readers first.
+    bool complete{true};  ///< False if there are more than `max` readers, or more objects than are examined.
 };
 
-/// The readers of ring `ring_name`, at most `most`. Never blocks on what another user put there: only regular files
-/// with one name, the expected size and an owner that can be the process in their name are read.
-/// O(names in /dev/shm), bounded: at most 65,536 names are looked at and 1,024 objects opened.
-[[nodiscard]] ReaderList list_readers(std::string_view ring_name, std::size_t most);
+/// Lists up to `max` readers of ring `ring_name`. Never blocks on what another user created there: reads only regular
+/// files with one link, the expected size and an owner that can be the process in their name. O(names in /dev/shm),
+/// bounded: reads at most 65,536 names and opens at most 1,024 objects.
+[[nodiscard]] ReaderList list_readers(std::string_view ring_name, std::size_t max);
 
-/// Removes objects of dead readers that it may remove: this user's, or all when run by root.
+/// Removes the objects of dead readers that this process may remove: those of its user, or all if it runs as root.
 void remove_dead_readers(std::string_view ring_name) noexcept;
 
-/// A reader's object, removed when this ends.
+/// Registers a reader; the destructor removes the object.
 ///
 /// Threads: one.
 /// Memory:  a page in shared memory.
-class ReaderSeat {
+class ReaderRegistration {
 public:
-    /// Empty when the object cannot be made: no permission, no room, or 64 readers of this process are there already.
-    /// ring: its permissions decide who may see the reader.
-    [[nodiscard]] static std::optional<ReaderSeat> take(std::string_view ring_name, const memory::Region& ring,
-                                                        const ReaderName& name, std::uint64_t epoch);
+    /// Returns nullopt if the object cannot be created: no permission, no memory, or 64 readers of this process are
+    /// registered. ring: its permissions decide who may see the reader.
+    [[nodiscard]] static std::optional<ReaderRegistration> acquire(std::string_view ring_name,
+                                                                   const memory::Region& ring, const ReaderName& name,
+                                                                   std::uint64_t epoch);
 
-    ReaderSeat(ReaderSeat&& other) noexcept = default;
-    ReaderSeat& operator=(ReaderSeat&& other) noexcept;
-    ~ReaderSeat();
+    ReaderRegistration(ReaderRegistration&& other) noexcept = default;
+    ReaderRegistration& operator=(ReaderRegistration&& other) noexcept;
+    ~ReaderRegistration();
 
     void update(std::uint64_t next, std::uint64_t missed) noexcept {
         auto& record = *reinterpret_cast<ReaderRecord*>(region_.data());
@@ -93,10 +94,10 @@ public:
     }
 
 private:
-    ReaderSeat(memory::Region region, int pid) noexcept;
+    ReaderRegistration(memory::Region region, int pid) noexcept;
 
     memory::Region region_;
-    int pid_;  // of the process that made it: a fork's copy leaves it alone
+    int pid_;  // of the process that created the object; a copy in a forked process does not remove it
 };
 
 }  // namespace millpond::market

@@ -35,7 +35,8 @@ inline constexpr std::size_t kMaxRingName = 64;
     return ring_object_name(name).append(kReaderInfix).append(".");
 }
 
-/// The object that the ring's writer keeps locked. Only its user may open it, so that no other user can lock it.
+/// Name of the object that the ring's writer keeps locked. Only its user may open it, so that no other user can lock
+/// it.
 [[nodiscard]] inline std::string lock_object_name(std::string_view name) {
     return ring_object_name(name).append(kLockSuffix);
 }

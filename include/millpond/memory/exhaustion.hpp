@@ -8,42 +8,44 @@
 #include <new>
 #include <unordered_set>
 
+#include <millpond/core/exceptions.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/memory/detail/thread_slots.hpp>
 
 namespace millpond::memory {
 
-/// What a pool does when it has no block left.
+/// Behaviour of an exhausted pool.
 enum class WhenExhausted : std::uint8_t {
-    give_null,        ///< The caller handles it.
-    throw_bad_alloc,  ///< std::bad_alloc.
-    terminate,        ///< The program terminates with a message: exhaustion is a sizing error.
-    call_handler,     ///< The handler may release something; the pool tries once more, then returns null.
-    use_resource,     ///< A block of the given memory resource; it is released by the same call.
+    give_null,        ///< Return null; the caller handles it.
+    throw_bad_alloc,  ///< Throw std::bad_alloc.
+    terminate,        ///< Terminate the program with a message: exhaustion is a sizing error.
+    call_handler,     ///< Call the handler, which may release something, try once more, then return null.
+    use_resource,     ///< Allocate a block from the given memory resource; `release` returns it there.
 };
 
 struct Exhaustion {
     WhenExhausted policy{WhenExhausted::give_null};
-    std::function<void()> handler;                 ///< For call_handler. Runs on the thread that wants a block.
+    std::function<void()> handler{};               ///< For call_handler. Runs on the thread that acquires.
     std::pmr::memory_resource* resource{nullptr};  ///< For use_resource; outlives the pool.
 };
 
-/// How often a pool was exhausted, and what its resource has lent.
+/// How often a pool was exhausted, and the blocks from its resource.
 struct ExhaustionStats {
     std::uint64_t times{0};
-    std::uint64_t from_resource{0};  ///< Blocks that the resource gave, ever.
-    std::size_t in_use{0};           ///< Of those, not released yet.
+    std::uint64_t from_resource{0};  ///< Blocks allocated from the resource since the start.
+    std::size_t in_use{0};           ///< Blocks of the resource that are in use.
+    std::uint64_t high_water{0};     ///< Maximum of in_use.
 };
 
 namespace detail {
 
-/// The slow way out when a pool has no block left.
+/// Applies a pool's exhaustion policy.
 ///
-/// Threads: any; behind a lock, which no operation of a pool that is not exhausted takes.
-/// Memory:  a set of the blocks that the resource has lent, on the heap, so that a foreign pointer is still caught.
+/// Threads: any; behind a lock, which is used only while the pool is exhausted.
+/// Memory:  a set of the resource's blocks in use, on the heap, so that a foreign pointer is still detected.
 class ExhaustionPath {
 public:
-    /// Throws std::invalid_argument when the policy lacks its handler or resource.
+    /// Throws std::invalid_argument if the policy lacks its handler or resource.
     ExhaustionPath(Exhaustion exhaustion, const char* pool, std::size_t block_bytes, std::size_t alignment);
 
     /// try_again() returns a block of the pool or null.
@@ -52,29 +54,34 @@ public:
         count();
         switch (exhaustion_.policy) {
             case WhenExhausted::give_null: return nullptr;
-            case WhenExhausted::throw_bad_alloc: throw std::bad_alloc();
+            case WhenExhausted::throw_bad_alloc: MILLPOND_THROW(std::bad_alloc());
             case WhenExhausted::terminate: misuse(pool_, "is exhausted", nullptr);
             case WhenExhausted::call_handler: exhaustion_.handler(); return try_again();
-            case WhenExhausted::use_resource: return lend();
+            case WhenExhausted::use_resource: return allocate();
         }
         return nullptr;
     }
 
-    /// Releases a block that the resource lent. False for any other block.
+    /// Returns a block to the resource. False for any other block.
     [[nodiscard]] bool release(void* block) noexcept;
+    /// Whether this block is from the resource.
+    [[nodiscard]] bool holds(void* block) const noexcept;
+    [[nodiscard]] bool is_idle() const noexcept;
+    /// Resets the statistics. Returns false and does nothing if a block of the resource is in use.
+    bool reset() noexcept;
 
-    [[nodiscard]] bool lends() const noexcept { return exhaustion_.policy == WhenExhausted::use_resource; }
+    [[nodiscard]] bool uses_resource() const noexcept { return exhaustion_.policy == WhenExhausted::use_resource; }
     [[nodiscard]] ExhaustionStats stats() const;
 
-    /// Calls visit(void*) for each block that is lent. The pool must be idle.
+    /// Calls visit(void*) for each block of the resource in use. The pool must be idle.
     template <class Visit>
     void for_each_lent(Visit&& visit) const {
-        for (void* const block : lent_) visit(block);
+        for (void* const block : from_resource_) visit(block);
     }
 
 private:
     void count();
-    [[nodiscard]] void* lend();
+    [[nodiscard]] void* allocate();
 
     Exhaustion exhaustion_;
     const char* pool_;
@@ -82,7 +89,7 @@ private:
     std::size_t alignment_;
     mutable std::mutex mutex_;
     ExhaustionStats stats_;
-    std::unordered_set<void*> lent_;
+    std::unordered_set<void*> from_resource_;
 };
 
 }  // namespace detail

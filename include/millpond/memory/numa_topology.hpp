@@ -7,18 +7,18 @@
 
 namespace millpond::memory {
 
-/// Which NUMA nodes have memory, and which processor belongs to which of them. May be made up: a pool then places its
-/// blocks by it, although the kernel knows no such nodes.
+/// The NUMA nodes with memory, and the node of each processor. May be fictitious: a pool then places its blocks by it,
+/// although the kernel has no such nodes.
 ///
-/// Threads: a value; reading it is free on any.
+/// Threads: a value; may be read on any thread.
 struct NumaTopology {
-    /// The processor that the calling thread runs on.
+    /// Returns the processor on which the calling thread runs.
     using CurrentCpu = int (*)() noexcept;
 
-    std::vector<int> nodes{0};               ///< Their numbers, ascending, at least one.
-    std::vector<std::uint8_t> index_of_cpu;  ///< By processor, an index of `nodes`; processors beyond it have 0.
+    std::vector<int> nodes{0};                 ///< Numbers of the nodes, ascending, at least one.
+    std::vector<std::uint8_t> index_of_cpu{};  ///< Index in `nodes` by processor; 0 for processors beyond its size.
     CurrentCpu current_cpu{&calling_cpu};
-    bool bind{true};  ///< Memory can be bound to these nodes: false for made-up ones.
+    bool bind{true};  ///< Whether memory can be bound to these nodes: false for fictitious ones.
 
     /// Index in `nodes` of the calling thread's node.
     [[nodiscard]] std::size_t here() const noexcept {
@@ -26,8 +26,8 @@ struct NumaTopology {
         return cpu < index_of_cpu.size() ? index_of_cpu[cpu] : 0;
     }
 
-    /// What the kernel says in `root`; one node when it says nothing. Processors of a node without memory belong to the
-    /// first node. Throws std::length_error above 255 nodes.
+    /// Reads the kernel's files in `root`; one node if there are none. Processors of a node without memory belong to
+    /// the first node. Throws std::length_error above 255 nodes.
     [[nodiscard]] static NumaTopology of_system(const std::string& root = "/sys/devices/system/node");
 
 private:

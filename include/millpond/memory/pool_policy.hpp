@@ -4,27 +4,27 @@
 
 namespace millpond::memory {
 
-/// What a pool does beyond handing out blocks. A policy is a type, so that objects built with and without debugging can
-/// be linked together.
+/// Debug checks of a pool. A policy is a type, so that objects built with and without debugging can be linked together.
 
-/// Only the check that is always made: a pointer that is not a block of the pool.
+/// Only checks that released pointers are blocks of the pool.
 struct Unchecked {
     static constexpr bool kChecked = false;
 
-    /// Where a block was acquired; not recorded here, so it costs nothing to pass.
+    /// Source location of an acquire; empty here, so passing it costs nothing.
     struct Place {
         static constexpr Place current() noexcept { return {}; }
-        /// Only for a checked pool.
+        static constexpr Place unknown() noexcept { return {}; }
+        /// Required by the interface; called only by checked pools.
         [[nodiscard]] static constexpr const char* file() noexcept { return ""; }
         [[nodiscard]] static constexpr unsigned line() noexcept { return 0; }
     };
 
-    /// Between two steps that another thread may come between; tests put a preemption here.
+    /// Called where another thread may intervene; tests preempt the thread here.
     static void racy_point() noexcept {}
 };
 
-/// Double release, overrun, write after release (with PoolOptions::fill_released) and leaks are caught too, and the
-/// message names the place of acquisition. Costs a state and a place per block and canary words after it.
+/// Also detects double release, overrun, write after release (with PoolOptions::fill_released) and leaks, and reports
+/// the place of acquisition. Costs a state and a place for each block and canary words after it.
 struct Checked {
     static constexpr bool kChecked = true;
 
@@ -33,6 +33,7 @@ struct Checked {
         static constexpr Place current(std::source_location where = std::source_location::current()) noexcept {
             return Place(where);
         }
+        static constexpr Place unknown() noexcept { return Place({}); }
         [[nodiscard]] constexpr const char* file() const noexcept { return where_.file_name(); }
         [[nodiscard]] constexpr unsigned line() const noexcept { return where_.line(); }
 

@@ -23,7 +23,7 @@ struct PoolResourceOptions {
     std::string name{"resource"};
     /// In ascending order of block_bytes, the largest up to 64 KiB.
     std::vector<SizeClass> classes{{64, 4096}, {128, 2048}, {256, 1024}, {512, 512}, {1024, 256}, {4096, 64}};
-    /// Serves what no class serves: too large, aligned to more than a line, or the class is exhausted.
+    /// Serves allocations that are too large, aligned to more than a cache line, or of an exhausted class.
     std::pmr::memory_resource* upstream{std::pmr::get_default_resource()};
     std::uint32_t max_caches{16};
     RegionOptions region{.prefault = true};
@@ -35,11 +35,11 @@ struct PoolResourceStats {
     std::uint64_t upstream_in_use{0};
 };
 
-/// A std::pmr::memory_resource whose memory is pools of blocks: allocation and deallocation are O(1), on any thread.
+/// A std::pmr::memory_resource made of block pools: allocation and deallocation are O(1), on any thread.
 /// std::pmr::polymorphic_allocator makes it an allocator for the standard containers and std::allocate_shared.
 ///
-/// Threads: any, as BlockPool.
-/// Memory:  one BlockPool a size class, taken in the constructor; then only what goes upstream.
+/// Threads: any, see BlockPool.
+/// Memory:  one BlockPool for each size class, allocated in the constructor; afterwards only upstream allocations.
 class PoolResource final : public std::pmr::memory_resource {
 public:
     /// Throws std::invalid_argument: no class, classes not in ascending order or beyond 64 KiB, no upstream.
@@ -58,11 +58,11 @@ private:
         return this == &other;
     }
 
-    /// The smallest class that serves it; null when none does.
+    /// The smallest class that serves the allocation; null if none does.
     [[nodiscard]] BlockPool* pool_for(std::size_t bytes, std::size_t alignment) const noexcept;
 
     std::vector<std::unique_ptr<BlockPool>> pools_;
-    std::array<std::uint8_t, kLargest / kStep + 1> class_of_step_;  // By the bytes in steps of 64, rounded up.
+    std::array<std::uint8_t, kLargest / kStep + 1> class_of_step_;  // Indexed by the bytes in steps of 64, rounded up.
     std::pmr::memory_resource* upstream_;
     std::atomic<std::uint64_t> upstream_allocations_{0};
     std::atomic<std::uint64_t> upstream_deallocations_{0};

@@ -6,51 +6,58 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millpond/core/descriptor.hpp>
+#include <millpond/memory/owner_lock.hpp>
 #include <millpond/memory/region_options.hpp>
 
 namespace millpond::memory {
 
 struct OpenObject;
 
-/// A range of mapped memory that knows how it was obtained. All long-lived memory is in one.
+/// Mapped memory: anonymous, shared by name, or a file. All long-lived memory is in Regions.
 ///
-/// Threads: one thread makes, moves and destroys it; its bytes belong to their users. `report` may run on any.
+/// Threads: one thread makes, moves and destroys it; its users synchronise access to the bytes. `report` may run on
+///          any.
 /// Memory:  the bytes requested, rounded up to pages. An anonymous Region has inaccessible pages around it.
-///          Shared ones and files are allocated before they are mapped: a full disk is an error, never a SIGBUS.
+///          Shared memory and files are allocated before they are mapped: a full disk is an error, never a SIGBUS.
 ///          After fork a child has its own copy of an anonymous Region and the same bytes of the others; it also keeps
 ///          the owner lock held until it ends or calls exec.
 /// Source:  mmap(2), madvise(2), mbind(2), proc_pid_smaps(5); "Open file description locks" in fcntl(2).
 class Region {
 public:
-    /// Holds nothing: size() is 0.
+    /// An empty Region: size() is 0.
     Region() noexcept = default;
 
-    /// Zeroed memory of this process. Throws RegionError, std::invalid_argument when `bytes` is 0.
+    /// Zeroed memory of this process. Throws RegionError, or std::invalid_argument if `bytes` is 0.
     [[nodiscard]] static Region anonymous(std::size_t bytes, const RegionOptions& options = {});
 
-    /// Memory that other processes open by name: /dev/shm/NAME, or a file on hugetlbfs when huge pages were asked for
-    /// and a mount is there. `name` has one leading slash or none, and no other.
-    /// An object that exists is used as it is when its size is the one asked for, else the call throws and changes
-    /// nothing. With options.exclusive an object that another process or another user owns is refused. Symbolic links
-    /// are not followed.
+    /// Memory that other processes open by name: /dev/shm/NAME, or a file on hugetlbfs if huge pages are requested and
+    /// a mount exists. `name` may have one leading slash, and no other. An existing object of the requested size is
+    /// used unchanged; for another size the call throws and changes nothing. With options.exclusive the Region holds
+    /// the object's OwnerLock, and an object that another process or another user owns is refused; root removes another
+    /// user's. Symbolic links are not followed.
     [[nodiscard]] static Region shared(std::string_view name, std::size_t bytes, const RegionOptions& options = {});
 
-    /// An object that exists, whole. Throws RegionError with ENOENT when there is none, EAGAIN while its creator has
-    /// not given it its size yet.
+    /// Like `shared` with options.exclusive, for the holder of the OwnerLock of that name, who keeps it. Also throws
+    /// RegionError with EBUSY if another process has a lock on the object itself, which the holder may then replace.
+    [[nodiscard]] static Region shared(const OwnerLock& lock, std::size_t bytes, const RegionOptions& options = {});
+
+    /// Opens an existing object, whole. Throws RegionError with ENOENT if there is none, EAGAIN while its creator has
+    /// not set its size yet.
     [[nodiscard]] static Region open_shared(std::string_view name, Access access = Access::read_only,
                                             const RegionOptions& options = {});
 
-    /// As `shared`, on the file `path`.
+    /// Like `shared`, for the file `path`.
     [[nodiscard]] static Region file(const std::filesystem::path& path, std::size_t bytes,
                                      const RegionOptions& options = {});
 
-    /// As `open_shared`, on the file `path`.
+    /// Like `open_shared`, for the file `path`.
     [[nodiscard]] static Region open_file(const std::filesystem::path& path, Access access = Access::read_only,
                                           const RegionOptions& options = {});
 
-    /// Takes the name away; Regions that have the object open keep it. False when there was none.
+    /// Removes the name; Regions that have the object open keep it. False if there was none.
     static bool unlink_shared(std::string_view name);
 
     Region(Region&& other) noexcept { swap(other); }
@@ -58,38 +65,43 @@ public:
         Region(std::move(other)).swap(*this);
         return *this;
     }
-    /// Unmaps, and lets the owner lock go. The name stays.
+    /// Unmaps the memory and releases the owner lock. The name stays.
     ~Region();
 
-    /// The first byte, at the start of a page. Writing through it into a Region opened read_only faults.
+    /// The first byte, page-aligned. Writing to a Region opened read_only faults.
     [[nodiscard]] std::byte* data() noexcept { return data_; }
     [[nodiscard]] const std::byte* data() const noexcept { return data_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data_, size_}; }
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
 
-    /// Size of the mapping's pages. Only `report` shows transparent huge pages.
+    /// Page size of the mapping. Only `report` shows transparent huge pages.
     [[nodiscard]] std::size_t page_bytes() const noexcept { return page_bytes_; }
 
     [[nodiscard]] bool writable() const noexcept { return access_ == Access::writable; }
 
-    /// True when this call gave the object its size, so that all bytes were zero. Exact only with options.exclusive.
+    /// Whether this Region created the object, all of whose bytes were zero. Exact only with options.exclusive.
     [[nodiscard]] bool created() const noexcept { return created_; }
 
     /// Path of the object in the file system; empty for an anonymous Region.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-    /// Takes the owner lock of a writable shared or file Region: one holder at a time in the whole machine, and the
-    /// kernel takes it back when the holder dies. True when this Region holds it afterwards.
+    /// Removed objects of other users at the names of the object and of its lock, each with its path and user.
+    [[nodiscard]] const std::vector<std::string>& removed() const noexcept { return removed_; }
+
+    /// Makes this Region, which must be writable, the only owner of its object on this machine, until it ends or the
+    /// process dies: of a shared object by its OwnerLock, of a file by a lock on the file, which a process that may
+    /// read it can deny. Returns whether this Region is the owner afterwards.
     [[nodiscard]] bool try_lock_exclusive() noexcept;
 
-    /// Whether another holds the owner lock at this moment.
+    /// Whether another Region is the owner at this moment, by a lock on the object itself. Also false for a shared
+    /// object on which another process has a read lock that is older than the owner.
     [[nodiscard]] bool owned_elsewhere() const noexcept;
 
-    /// False once the name leads to another object or to none: the object was replaced or unlinked.
+    /// Whether the name still leads to this object; false once it was replaced or unlinked.
     [[nodiscard]] bool name_is_current() const noexcept;
 
-    /// Asks the kernel. Reads /proc: milliseconds, not for a hot path.
+    /// The kernel's report on the mapping. Reads /proc, which takes milliseconds.
     [[nodiscard]] RegionReport report() const;
 
 private:
@@ -99,14 +111,17 @@ private:
 
     std::byte* data_{nullptr};
     std::size_t size_{0};
-    std::byte* mapping_{nullptr};  // What munmap takes: the bytes and the unreachable pages around them.
+    std::byte* mapping_{nullptr};  // The bytes and the unreachable pages around them.
     std::size_t mapping_size_{0};
     std::size_t page_bytes_{0};
+    OwnerLock lock_;  // Before the object's descriptor, so that it is released later.
     core::Descriptor descriptor_;
-    HugePages wish_{HugePages::none};
+    HugePages requested_pages_{HugePages::none};
     Access access_{Access::writable};
     bool created_{false};
     std::string path_;
+    std::string name_;  // Name of the shared object; empty for other kinds.
+    std::vector<std::string> removed_;
 };
 
 }  // namespace millpond::memory

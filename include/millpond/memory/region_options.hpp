@@ -9,8 +9,8 @@ namespace millpond::memory {
 
 /// Whether a Region uses 2 MiB pages.
 enum class HugePages : std::uint8_t {
-    none,         ///< Pages of the machine's base size; transparent huge pages are declined.
-    transparent,  ///< Transparent huge pages, else base pages: see RegionReport::shortfall. Uses up no reserved ones.
+    none,         ///< Base pages; transparent huge pages are disabled.
+    transparent,  ///< Transparent huge pages, else base pages: see RegionReport::shortfall. Uses no reserved pages.
     prefer,       ///< Reserved huge pages, else as transparent.
     require,      ///< Reserved huge pages, else a RegionError that names the setting to change.
 };
@@ -25,32 +25,32 @@ enum class Access : std::uint8_t { read_only, writable };
 /// Any node: the kernel places each page where it is first touched.
 inline constexpr int kAnyNode = -1;
 
-/// An object's group: the one that the system assigns to files created by this process.
+/// Default group: the one that the system assigns to files created by this process.
 inline constexpr std::uint32_t kOwnGroup = ~std::uint32_t{0};
 
 struct RegionOptions {
     HugePages huge_pages{HugePages::none};
-    bool prefault{false};     ///< Every page is present when the factory returns, so that no later access faults.
+    bool prefault{false};     ///< Make every page present before the factory returns, so that no later access faults.
     bool lock{false};         ///< mlock: pages never leave memory. Implies that they are present.
     int numa_node{kAnyNode};  ///< Bind every page to this node. Not for regular files, which the kernel places.
-    bool exclusive{false};    ///< Take the owner lock before anything is changed (shared, file).
-    /// Refuse an object that belongs to another user, root excepted, or that has a second name: its owner could
-    /// truncate it under the mapping. Implied by `exclusive`.
+    bool exclusive{false};    ///< Acquire the owner lock before changing anything (shared, file).
+    /// Refuse an object of another user, except root, or with a second name: its owner could truncate it under the
+    /// mapping. Implied by `exclusive`.
     bool own{false};
-    /// Permissions of an object that is created, exactly these whatever the umask is. With `exclusive` an object that
-    /// exists gets them too, and the group.
+    /// Exact permissions of a created object, whatever the umask. With `exclusive` an existing object gets them too,
+    /// and the group.
     std::uint32_t mode{0600};
-    std::uint32_t group{kOwnGroup};  ///< Number of the group it belongs to.
+    std::uint32_t group{kOwnGroup};  ///< Group of the object.
 };
 
 /// The memory of a Region, as reported by the kernel.
 struct RegionReport {
     std::size_t mapped_bytes{0};
     std::size_t page_bytes{0};      ///< Size of the mapping's pages; transparent huge pages count in huge_bytes only.
-    std::size_t huge_bytes{0};      ///< Bytes in huge pages at present, reserved or transparent.
-    std::size_t resident_bytes{0};  ///< Bytes that this process can reach without a page fault's wait for memory.
+    std::size_t huge_bytes{0};      ///< Bytes in huge pages now, reserved or transparent.
+    std::size_t resident_bytes{0};  ///< Bytes that are present: accessing them does not wait for memory.
     std::size_t locked_bytes{0};
-    int numa_node{kAnyNode};  ///< The node that holds all resident pages; kAnyNode where several do or none is known.
+    int numa_node{kAnyNode};  ///< The node of all resident pages; kAnyNode if there are several or it is unknown.
     std::string shortfall;    ///< Options that could not be honoured, for the log; or empty.
 };
 

@@ -6,8 +6,8 @@
 
 namespace millpond::metrics {
 
-/// The percentile table that HdrHistogram writes and its plotter reads (".hgrm"): value, percentile, how many values
-/// are at most that, and 1/(1-percentile), then mean, deviation, maximum and count.
+/// Formats HdrHistogram's percentile table (".hgrm"): value, percentile, number of values up to it, and
+/// 1/(1-percentile), then mean, deviation, maximum and count.
 ///
 /// nanos_per_unit:   the unit of the values: 1 for ns, 1000 for us.
 /// steps_per_halving: lines for each halving of the distance to 100 %.

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How a value of nanoseconds becomes the index of a bucket: exact up to 255, then 128 buckets for each doubling, so
-/// that a bucket is at most 1/128 of its values wide.
+/// Maps nanoseconds to bucket indices: exact up to 255, then 128 buckets for each doubling, so that a bucket's width is
+/// at most 1/128 of its values.
 ///
 ///   value   0..255   256..511   512..1023  ...  2^41..2^42-1
 ///   width   1        2          4               2^34
@@ -15,7 +15,7 @@
 /// Source: Gil Tene's HdrHistogram, the same log-linear division.
 namespace millpond::metrics {
 
-/// The largest value with its own bucket, about 73 minutes. Larger ones count in its bucket.
+/// Largest value that has a bucket, about 73 minutes. Larger values count in the last bucket.
 inline constexpr std::uint64_t kLargestNanos = (std::uint64_t{1} << 42) - 1;
 
 inline constexpr unsigned kBucketBits = 7;

@@ -8,16 +8,16 @@
 
 namespace millpond::metrics {
 
-/// What a LatencyHistogram held at one moment, or the sum of several.
+/// Contents of a LatencyHistogram at one moment, or the sum of several.
 ///
-/// Threads: a value. Memory: 36 KiB in place; a unique_ptr is a good home.
+/// Threads: a value. Memory: 36 KiB in place; better on the heap than on the stack.
 ///
-/// Each question reads all buckets: ask once and keep the answer. All answers are 0 while nothing was recorded.
+/// Each query reads all buckets: keep its result. All results are 0 if nothing was recorded.
 struct HistogramSnapshot {
     std::array<std::uint64_t, kBuckets> counts{};
-    std::uint64_t sum{0};  ///< Of the values themselves, in nanoseconds.
-    std::uint64_t least{std::numeric_limits<std::uint64_t>::max()};
-    std::uint64_t most{0};
+    std::uint64_t sum{0};  ///< Sum of the exact values, in nanoseconds.
+    std::uint64_t min_value{std::numeric_limits<std::uint64_t>::max()};
+    std::uint64_t max_value{0};
 
     [[nodiscard]] std::uint64_t count() const noexcept;
     [[nodiscard]] double mean() const noexcept;
@@ -25,18 +25,18 @@ struct HistogramSnapshot {
     [[nodiscard]] std::uint64_t min() const noexcept;
     [[nodiscard]] std::uint64_t max() const noexcept;
 
-    /// The value that `percent` of all values do not exceed, in nanoseconds. percent: 0 to 100.
-    /// Never below the true one, and at most 1/128 above it; 100 returns max().
+    /// Value in nanoseconds that `percent` of all values do not exceed. percent: 0 to 100.
+    /// Never below the true value, and at most 1/128 above it; 100 returns max().
     [[nodiscard]] std::uint64_t percentile(double percent) const noexcept;
 
-    /// How many values are at most `nanos`, give or take those in the bucket that holds `nanos`.
+    /// Number of values up to `nanos`, accurate to the bucket of `nanos`.
     [[nodiscard]] std::uint64_t count_up_to(std::uint64_t nanos) const noexcept;
 
-    /// Adds what another histogram counted.
+    /// Adds the counts of another histogram.
     void merge(const HistogramSnapshot& other) noexcept;
 
-    /// Takes away what an earlier snapshot of the same histogram held, so that an interval remains. min and max are
-    /// then exact only to a bucket.
+    /// Subtracts an earlier snapshot of the same histogram, which leaves the interval between them. min and max are
+    /// then accurate to a bucket.
     void subtract(const HistogramSnapshot& earlier) noexcept;
 };
 

@@ -15,47 +15,46 @@ namespace millpond::metrics {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// What a metric is called. Metrics of one name differ in their labels and agree in help and kind.
+/// Name, help and labels of a metric. Metrics of the same name have different labels and the same help and kind.
 struct MetricName {
-    std::string name;  ///< [a-zA-Z_:][a-zA-Z0-9_:]*; a counter's ends in _total, a latency's in _seconds.
-    std::string help;  ///< One sentence for the reader of the page.
-    Labels labels;     ///< Names [a-zA-Z_][a-zA-Z0-9_]*, not `le` or `quantile`, not with two leading underscores.
+    std::string name{};  ///< [a-zA-Z_:][a-zA-Z0-9_:]*; a counter's ends in _total, a latency's in _seconds.
+    std::string help{};  ///< One sentence.
+    Labels labels{};     ///< Names [a-zA-Z_][a-zA-Z0-9_]*, not `le` or `quantile`, not with two leading underscores.
 };
 
-/// How a LatencyHistogram is shown.
+/// How a LatencyHistogram is exposed.
 enum class LatencyForm : std::uint8_t {
     summary,    ///< Quantiles 0.5, 0.9, 0.99, 0.999 and 1 (the maximum) since the start.
-    histogram,  ///< Cumulative buckets from 250 ns to 10 s, which a server can sum and compare over time.
+    histogram,  ///< Cumulative buckets from 250 ns to 10 s, which a server can aggregate over sources and time.
 };
 
 class Registration;
 
-/// The list of a program's metrics, and their page in the text format that Prometheus reads.
+/// The metrics of a program, and their page in the text format of Prometheus.
 ///
-/// Threads: everything may be called on any thread; hot threads write their Tally or LatencyHistogram and never come
-///          here.
-/// Memory:  the heap, on the cold side only.
+/// Threads: any; hot threads write their Tally or LatencyHistogram and do not call the registry.
+/// Memory:  the heap, off the hot path only.
 /// Source:  Prometheus text-based exposition format, version 0.0.4.
 class Registry {
 public:
-    /// The header that goes with the page.
+    /// Content-Type header of the page.
     static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
     Registry();
 
-    /// Each of these lists a metric until the Registration that it returns is gone. What is passed by reference must
-    /// live as long as that. Throws std::invalid_argument: a name or label that Prometheus does not take, another kind
-    /// or help under the same name, the same name and labels twice.
+    /// These functions list a metric until the returned Registration is destroyed; arguments passed by reference must
+    /// live as long. Throws std::invalid_argument: a name or label that Prometheus does not accept, another kind or
+    /// help under the same name, the same name and labels twice.
     [[nodiscard]] Registration add_counter(MetricName name, const core::Tally& tally);
     [[nodiscard]] Registration add_gauge(MetricName name, const core::Tally& tally);
-    /// `value` is called while the page is written, under the registry's lock: it must not call the registry.
+    /// value: called while the page is written, under the registry's lock; must not call the registry.
     [[nodiscard]] Registration add_gauge(MetricName name, std::function<double()> value);
-    /// A counter that is read rather than held, such as the kernel's drop counter. As for `value` above.
+    /// A counter that is read, such as the kernel's drop counter. value: as above.
     [[nodiscard]] Registration add_counter(MetricName name, std::function<double()> value);
     [[nodiscard]] Registration add_latency(MetricName name, const LatencyHistogram& histogram,
                                            LatencyForm form = LatencyForm::summary);
 
-    /// The page: metrics in the order of their names, then of their labels.
+    /// The page: metrics ordered by name, then by labels.
     [[nodiscard]] std::string prometheus_text() const;
 
 private:
@@ -64,7 +63,7 @@ private:
     std::shared_ptr<Metrics> metrics_;
 };
 
-/// Keeps one metric listed. May outlive the registry.
+/// Keeps a metric listed while it lives. May outlive the registry.
 class Registration {
 public:
     Registration() noexcept = default;
@@ -73,7 +72,7 @@ public:
         Registration(std::move(other)).swap(*this);
         return *this;
     }
-    /// When it returns, no thread reads the metric any more.
+    /// Removes the metric. Afterwards no thread reads it.
     ~Registration();
 
 private:

@@ -10,7 +10,7 @@ namespace millpond::net {
 
 struct HostAddresses {
     std::vector<SocketAddress> addresses;
-    std::string error;  ///< Why there are none.
+    std::string error;  ///< Why `addresses` is empty.
 };
 
 /// Looks up a host name, or an address as text, in the system's resolver. Blocks for an unbounded time.

@@ -6,7 +6,7 @@
 
 namespace millpond::net {
 
-/// The name of the interface with this address; empty if there is none. Some system calls.
+/// The name of the interface with this address; empty if there is none. Makes several system calls.
 [[nodiscard]] std::string interface_of(const SocketAddress& address);
 
 }  // namespace millpond::net

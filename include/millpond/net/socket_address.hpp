@@ -18,14 +18,14 @@ class SocketAddress {
 public:
     enum class Family : std::uint8_t { none, ipv4, ipv6 };
 
-    /// No address: family none, port 0.
+    /// An empty address: family none, port 0.
     constexpr SocketAddress() noexcept = default;
 
-    /// "239.1.2.3:14000", "[ff15::1]:14000", "[fe80::1%eth0]:14000". Host names are not looked up.
+    /// Parses "239.1.2.3:14000", "[ff15::1]:14000", "[fe80::1%eth0]:14000". Host names are not resolved.
     /// Throws std::invalid_argument that quotes the text and names the part that is wrong.
     [[nodiscard]] static SocketAddress parse(std::string_view text);
 
-    /// The same without a port: "10.0.0.1", "::1", "fe80::1%eth0". The port is then 0. Throws like parse.
+    /// Parses an address without a port: "10.0.0.1", "::1", "fe80::1%eth0". The port is 0. Throws like parse.
     [[nodiscard]] static SocketAddress parse_host(std::string_view text);
 
     /// address: 4 bytes in network order.
@@ -33,7 +33,7 @@ public:
     /// address: 16 bytes in network order.
     [[nodiscard]] static SocketAddress ipv6(const std::byte* address, std::uint16_t port,
                                             std::uint32_t scope = 0) noexcept;
-    /// An address from the kernel; one of another family becomes Family::none.
+    /// Converts an address of the kernel; another family becomes Family::none.
     [[nodiscard]] static SocketAddress from_kernel(const sockaddr_storage& address) noexcept;
 
     /// Writes the kernel's form and returns its length; 0 for Family::none.
@@ -48,16 +48,17 @@ public:
     [[nodiscard]] SocketAddress with_scope(std::uint32_t scope) const noexcept;
 
     [[nodiscard]] bool is_multicast() const noexcept;
-    /// 0.0.0.0 or ::
+    /// Whether the address is 0.0.0.0 or ::.
     [[nodiscard]] bool is_wildcard() const noexcept;
-    /// 127.0.0.0/8 or ::1
+    /// Whether the address is in 127.0.0.0/8 or is ::1.
     [[nodiscard]] bool is_loopback() const noexcept;
-    /// fe80::/10, or a multicast group that is valid on one link only (ff02::/16): needs a scope.
+    /// Whether the address is in fe80::/10, or is a multicast group that is valid on one link only (ff02::/16): it
+    /// needs a scope.
     [[nodiscard]] bool is_link_local_ipv6() const noexcept;
 
-    /// What `parse` takes back; "none" for Family::none.
+    /// Text that `parse` accepts; "none" for Family::none.
     [[nodiscard]] std::string to_string() const;
-    /// What `parse_host` takes back.
+    /// Text that `parse_host` accepts.
     [[nodiscard]] std::string host() const;
 
     friend constexpr bool operator==(const SocketAddress&, const SocketAddress&) noexcept = default;

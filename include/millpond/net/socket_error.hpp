@@ -6,15 +6,15 @@
 
 namespace millpond::net {
 
-/// How much an option of the kernel or the hardware matters to its user.
+/// Whether an option of the kernel or the hardware is needed.
 enum class Want : std::uint8_t {
-    no,       ///< Leave it alone.
+    no,       ///< Do not use it.
     prefer,   ///< Use it if available; otherwise the report has the reason.
     require,  ///< Its absence is a SocketError.
 };
 
-/// A socket could not be set up as asked. what() names the address or interface, what was asked for, the setting to
-/// change where there is one, and the kernel's reason; code() is the errno.
+/// A socket could not be set up. what() names the address or interface, the request, the setting to change, if any, and
+/// the kernel's reason; code() is the errno.
 class SocketError : public std::system_error {
 public:
     SocketError(int error_number, const std::string& message)

@@ -19,7 +19,7 @@ namespace millpond::net {
 /// Sends datagrams to one UDP address, unicast or multicast.
 ///
 /// Threads: send on one thread; counters on any.
-/// Memory:  taken in the constructor, about 100 bytes for each datagram of a batch.
+/// Memory:  allocated in the constructor, about 100 bytes for each datagram of a batch.
 /// Source:  sendmmsg(2), ip(7), udp(7) (UDP_SEGMENT).
 class UdpSender {
 public:
@@ -29,29 +29,29 @@ public:
         std::string interface{};     ///< Interface that multicast leaves by; empty: the route's.
         int ttl{1};                  ///< Hops that multicast may go, 0 to 255.
         bool loop{true};             ///< Whether this machine's subscribers get the multicast as well.
-        std::size_t batch{64};       ///< Datagrams a system call may take, 1 to 1024.
+        std::size_t batch{64};       ///< Maximum datagrams for one system call, 1 to 1024.
         std::size_t send_buffer{0};  ///< Bytes the kernel may queue; 0: its default.
         Want send_buffer_want{Want::prefer};
-        Want gso{Want::no};  ///< UDP_SEGMENT: datagrams of one length travel through the kernel as one train.
+        Want gso{Want::no};  ///< UDP_SEGMENT: datagrams of equal length pass through the kernel as one buffer.
     };
 
-    /// What the kernel gave, read back from it.
+    /// Options that the kernel granted, read back from it.
     struct Report {
         SocketAddress local{};
         std::size_t send_buffer{0};  ///< In the unit of Options::send_buffer.
         bool gso{false};
-        std::vector<std::string> fallbacks;  ///< A sentence for each preference that was not fulfilled.
+        std::vector<std::string> fallbacks;  ///< A sentence for each preference that could not be honoured.
     };
 
     /// Written by the sending thread. Refused datagrams are not sent later: the caller still has them.
     struct Counters {
-        core::Tally datagrams;     ///< Taken by the kernel.
-        core::Tally bytes;         ///< Payload of those.
+        core::Tally datagrams;     ///< Accepted by the kernel.
+        core::Tally bytes;         ///< Payload of accepted datagrams.
         core::Tally would_block;   ///< Calls refused because the send buffer is full (EAGAIN).
         core::Tally no_buffers;    ///< Calls refused because the device's queue is full (ENOBUFS).
         core::Tally peer_refused;  ///< The address refused (ECONNREFUSED); sending continues.
         core::Tally errors;        ///< Calls refused for another reason.
-        core::Tally last_error;    ///< errno of the latest of those.
+        core::Tally last_error;    ///< errno of the latest such call.
     };
 
     /// Throws std::invalid_argument for options out of range and SocketError for what the system refuses.
@@ -60,14 +60,13 @@ public:
     UdpSender& operator=(const UdpSender&) = delete;
     ~UdpSender() = default;
 
-    /// How many of the datagrams, from the first on, the kernel took: all, or those before the first that it refused.
-    /// Never blocks, allocates or throws.
+    /// Sends datagrams until the kernel refuses one. Returns how many it accepted. Never blocks, allocates or throws.
     [[nodiscard]] std::size_t send(std::span<const std::span<const std::byte>> datagrams) noexcept;
 
-    /// One datagram; false when it was refused.
+    /// Sends one datagram; false if it was refused.
     [[nodiscard]] bool send(std::span<const std::byte> datagram) noexcept { return send({&datagram, 1}) == 1; }
 
-    /// Writable when there is room after a refusal with would_block.
+    /// Descriptor for epoll and poll: writable again after a refusal with would_block.
     [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
     [[nodiscard]] const Report& report() const noexcept { return report_; }
@@ -81,12 +80,12 @@ private:
     void set_up(const Options& options);
     void set_up_multicast(const Options& options, unsigned interface_index);
     std::size_t pack(std::span<const std::span<const std::byte>> datagrams) noexcept;
-    void account(std::size_t messages, std::size_t& taken) noexcept;
+    void account(std::size_t messages, std::size_t& accepted) noexcept;
     void note_refusal(int error) noexcept;
 
     core::Descriptor socket_;
     std::size_t batch_;
-    std::size_t longest_in_train_{0};  // datagrams of a train must pass without fragments
+    std::size_t max_in_train_{0};  // datagrams of a train must pass without fragments
     std::vector<iovec> vectors_;
     std::vector<Control> controls_;
     std::vector<mmsghdr> messages_;

@@ -15,7 +15,7 @@
 ///     offset  bytes  field
 ///       0       8    magic            "MPBCAST\0"; stored last when the object is made: zero means "not ready yet"
 ///       8       4    layout version   1
-///      12       4    content          what kinds and payloads mean: named by the room that writes
+///      12       4    content          meaning of kinds and payloads: named by the component that writes
 ///      16       8    capacity         entries, a power of two
 ///      24       4    entry bytes      128
 ///      28       4    entries offset   256
@@ -47,7 +47,7 @@ inline constexpr std::size_t kBroadcastPayloadWords = 14;
 enum class BroadcastState : std::uint64_t {
     open = 0,        ///< A writer has it or may continue it: keep reading.
     closed = 1,      ///< The writer closed it: read the rest, then the stream has ended.
-    superseded = 2,  ///< Another object with another layout took its name: read the rest, then open the name again.
+    superseded = 2,  ///< Another object with another layout has the name now: read the rest, then open the name again.
 };
 
 struct BroadcastEntry {
@@ -72,7 +72,7 @@ struct BroadcastHeader {
     Word writer_starts;
     std::array<std::uint64_t, 4> zero_state;
 
-    // Alone on its lines: the writer stores it with every entry, and readers look at it only when they join or were
+    // On separate cache lines: the writer stores it with every entry, readers load it only when they join or were
     // lapped.
     Word cursor;
     std::array<std::uint64_t, 15> zero_cursor;
@@ -83,32 +83,33 @@ static_assert(sizeof(BroadcastHeader) == 256);
 static_assert(offsetof(BroadcastHeader, capacity) == 16 && offsetof(BroadcastHeader, epoch) == 32);
 static_assert(offsetof(BroadcastHeader, state) == 64 && offsetof(BroadcastHeader, cursor) == 128);
 
-/// What an entry can carry: plain bytes without unset padding, whole words, at most 112 bytes.
+/// Type of a payload: trivially copyable, whole words, at most 112 bytes, without padding, which would show readers the
+/// writer's earlier memory, and thus without floating-point members.
 template <class Payload>
-concept BroadcastPayload =
-    std::is_trivially_copyable_v<Payload> && sizeof(Payload) % 8 == 0 && sizeof(Payload) <= 8 * kBroadcastPayloadWords;
+concept BroadcastPayload = std::is_trivially_copyable_v<Payload> && std::has_unique_object_representations_v<Payload> &&
+                           sizeof(Payload) % 8 == 0 && sizeof(Payload) <= 8 * kBroadcastPayloadWords;
 
-/// Alignment that the memory of a ring must have; a mapping always has it.
+/// Required alignment of a ring's memory; mappings always have it.
 inline constexpr std::size_t kBroadcastAlignment = 128;
 
-/// Bytes that a ring of `capacity` entries takes.
+/// Size of a ring of `capacity` entries.
 [[nodiscard]] constexpr std::size_t broadcast_bytes(std::uint64_t capacity) noexcept {
     return sizeof(BroadcastHeader) + static_cast<std::size_t>(capacity) * sizeof(BroadcastEntry);
 }
 
-/// What is wrong with memory that should hold a ring.
+/// Reason why memory does not hold the requested ring.
 enum class BroadcastFault : std::uint8_t {
     none,
     misaligned,      ///< The memory does not start at a multiple of 128.
-    too_small,       ///< Shorter than stated in its header, or than a header.
-    not_ready,       ///< All zero so far: its writer is about to make it; look again.
-    foreign,         ///< Another magic: no ring of ours.
-    other_version,   ///< A layout version, entry size or entries offset that this build does not read.
-    other_content,   ///< A ring whose payloads mean something else.
+    too_small,       ///< Shorter than its header says, or than a header.
+    not_ready,       ///< All zero: its writer is about to make it; try again.
+    foreign,         ///< Another magic number: not a broadcast ring.
+    other_version,   ///< A layout version, entry size or entries offset that this build does not support.
+    other_content,   ///< Another content number: payloads have another meaning.
     other_capacity,  ///< Not a power of two, or not the one requested.
 };
 
-/// For error messages.
+/// Text for error messages.
 [[nodiscard]] constexpr const char* describe(BroadcastFault fault) noexcept {
     switch (fault) {
         case BroadcastFault::none: return "a broadcast ring";
@@ -123,7 +124,7 @@ enum class BroadcastFault : std::uint8_t {
     return "unknown";
 }
 
-/// Thrown at start-up when memory is not the requested ring.
+/// Thrown if memory is not the requested ring.
 class BroadcastError : public std::runtime_error {
 public:
     explicit BroadcastError(BroadcastFault fault) : std::runtime_error(describe(fault)), fault_(fault) {}

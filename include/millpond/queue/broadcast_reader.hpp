@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include <millpond/core/exceptions.hpp>
 #include <millpond/queue/broadcast_layout.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
@@ -17,14 +18,14 @@ namespace millpond::queue {
 struct BroadcastHead {
     std::uint64_t number{0};
     std::uint32_t kind{0};
-    std::uint32_t bytes{0};  ///< Of the payload, at most 112.
+    std::uint32_t bytes{0};  ///< Size of the payload, at most 112.
 };
 
 /// A copy of one entry.
 struct BroadcastMessage : BroadcastHead {
     std::array<std::uint64_t, kBroadcastPayloadWords> words{};  ///< The first bytes / 8 are the payload.
 
-    /// The payload as it was published; the caller has looked at `kind` and, where versions may differ, at `bytes`.
+    /// The payload; the caller has checked `kind` and, where versions may differ, `bytes`.
     template <BroadcastPayload Payload>
     [[nodiscard]] Payload as() const noexcept {
         std::array<std::uint64_t, sizeof(Payload) / 8> copy{};
@@ -33,7 +34,7 @@ struct BroadcastMessage : BroadcastHead {
     }
 };
 
-/// Entries first..last, which the writer overwrote before this reader read them.
+/// Range of entries that the writer overwrote before this reader read them.
 struct MissedRange {
     std::uint64_t first;
     std::uint64_t last;
@@ -43,58 +44,59 @@ struct MissedRange {
 enum class ReadOutcome : std::uint8_t {
     nothing,  ///< The next entry is not published yet: try again later.
     message,  ///< The message was copied.
-    missed,   ///< The reader was lapped and has moved on: missed() has the lost range; read again.
+    missed,   ///< The reader was lapped and skipped entries: missed() has the range; read again.
 };
 
-/// What became of the entries published since the reader began: published = delivered + missed + queued. Entries that
-/// were overwritten count as missed at once, before the reader reaches them.
+/// Account of the entries published since the reader joined: published = delivered + missed + queued. Overwritten
+/// entries count as missed at once, before the reader reaches them.
 struct BroadcastAccount {
-    std::uint64_t since;      ///< Number of the first entry that was to be delivered.
-    std::uint64_t published;  ///< Entries from `since` on that are complete.
+    std::uint64_t since;      ///< Number of the first entry to deliver.
+    std::uint64_t published;  ///< Complete entries from `since` on.
     std::uint64_t delivered;
     std::uint64_t missed;
     std::uint64_t queued;  ///< Still in the ring: at most its capacity.
 };
 
-/// A reader of a broadcast ring, one of any number. Writes nothing to the ring, so it may be mapped read-only.
+/// Reader of a broadcast ring. Writes nothing to the ring, which may be mapped read-only; any number of readers.
 ///
-/// Threads: one thread a reader.
-/// Memory:  the ring's, which outlives the reader; none beyond this object.
+/// Threads: one for each reader.
+/// Memory:  this object; the ring must outlive it.
 /// Source:  sequenced_words.hpp for the entry's protocol.
 template <class Step = NoStep>
 class BasicBroadcastReader {
 public:
-    /// Begins at the next entry to be published. Throws BroadcastError when inspect_broadcast finds anything.
+    /// Starts at the next entry to be published. Throws BroadcastError if inspect_broadcast finds a fault.
     BasicBroadcastReader(std::span<const std::byte> memory, std::uint32_t content, Step step = {});
 
     /// Copies the next entry to `into`, which is overwritten in part even when the outcome is not `message`. After a
     /// lap the reader continues an eighth of the ring behind the oldest entry, so that it is not lapped again at once.
     [[nodiscard]] ReadOutcome try_read(BroadcastMessage& into) noexcept;
 
-    /// try_read in two steps, for readers that know the payload's type by its kind: look at the next entry's head, then
-    /// take its payload. Looking passes nothing over.
+    /// try_read in two steps, for readers that know the payload's type by its kind: peek reads the next entry's head
+    /// without consuming it, the second step copies its payload.
     [[nodiscard]] ReadOutcome try_peek(BroadcastHead& into) noexcept;
-    /// Only after try_peek said `message`. False when the entry was overwritten meanwhile, which counts as `missed`;
-    /// `into` is then worthless. What of `into` lies beyond the payload's size is left-over.
+    /// Only after try_peek returned `message`. False if the entry was overwritten meanwhile, which counts as `missed`;
+    /// `into` is then undefined, as its bytes beyond the payload's size always are.
     template <BroadcastPayload Payload>
-    [[nodiscard]] bool try_take(Payload& into) noexcept;
+    [[nodiscard]] bool try_consume(Payload& into) noexcept;
 
-    /// The range of the last outcome `missed`.
+    /// Range of the last outcome `missed`.
     [[nodiscard]] MissedRange missed() const noexcept { return missed_range_; }
-    /// Entries in all ranges that outcomes have said to be missed since the reader began; account() is ahead of it.
+    /// Entries in all ranges reported as missed since the reader joined; account() may be ahead.
     [[nodiscard]] std::uint64_t missed_total() const noexcept { return missed_; }
 
-    /// Restarts at entry `number`, with a fresh account: a number that is gone is reported as missed by the next
-    /// read, one to come is waited for. 0 counts as 1.
+    /// Restarts at entry `number` with a new account. The next read reports overwritten entries as missed, and waits
+    /// for entries to come. 0 counts as 1.
     void seek(std::uint64_t number) noexcept;
 
-    /// Number of the newest complete entry, 0 before the first. Touches the writer's line: not for every read.
+    /// Number of the newest complete entry, 0 before the first. Reads the writer's cache line: do not call it for every
+    /// read.
     [[nodiscard]] std::uint64_t cursor() const noexcept {
         return header_->cursor.load(std::memory_order_acquire);  // sync "n complete": BasicBroadcastWriter::publish
     }
-    /// Number of the oldest entry that a writer in mid-entry leaves readable.
+    /// Number of the oldest entry that stays readable while the writer writes the next.
     [[nodiscard]] std::uint64_t oldest() const noexcept;
-    /// True when the next entry to be read is already being overwritten: the next read will return `missed`.
+    /// True if the next entry is already being overwritten: the next read returns `missed`.
     [[nodiscard]] bool overrun() const noexcept {
         // sync "n started": mark_writing; what the caller read before is ordered before this by its own acquires.
         return entries_[next_ & mask_].sequence.load(std::memory_order_acquire) > complete_mark(next_);
@@ -134,7 +136,7 @@ BasicBroadcastReader<Step>::BasicBroadcastReader(std::span<const std::byte> memo
       entries_(reinterpret_cast<const BroadcastEntry*>(memory.data() + sizeof(BroadcastHeader))),
       step_(std::move(step)) {
     if (const auto fault = inspect_broadcast(memory, content); fault != BroadcastFault::none) {
-        throw BroadcastError(fault);
+        MILLPOND_THROW(BroadcastError(fault));
     }
     mask_ = header_->capacity - 1;
     next_ = since_ = cursor() + 1;
@@ -159,7 +161,7 @@ ReadOutcome BasicBroadcastReader<Step>::try_peek(BroadcastHead& into) noexcept {
 
 template <class Step>
 template <BroadcastPayload Payload>
-bool BasicBroadcastReader<Step>::try_take(Payload& into) noexcept {
+bool BasicBroadcastReader<Step>::try_consume(Payload& into) noexcept {
     const auto& entry = entries_[next_ & mask_];
     load_words(entry.payload.data(), into, step_);
     if (!still_marked(entry.sequence, complete_mark(next_))) {
@@ -174,12 +176,12 @@ template <class Step>
 ReadOutcome BasicBroadcastReader<Step>::try_read(BroadcastMessage& into) noexcept {
     const auto outcome = try_peek(into);
     if (outcome != ReadOutcome::message) return outcome;
-    return try_take(into.words) ? ReadOutcome::message : ReadOutcome::missed;
+    return try_consume(into.words) ? ReadOutcome::message : ReadOutcome::missed;
 }
 
 template <class Step>
 ReadOutcome BasicBroadcastReader<Step>::lapped() noexcept {
-    // What lapped us is entry next_ + capacity or later, so this is above next_; the bound guards against a broken
+    // Entry next_ + capacity or a later one lapped us, so this is above next_; the bound guards against a broken
     // writer.
     const auto resume = std::max(oldest() + capacity() / 8, next_ + 1);
     missed_range_ = {next_, resume - 1};

@@ -11,29 +11,31 @@
 #include <utility>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/exceptions.hpp>
 #include <millpond/queue/broadcast_layout.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
 namespace millpond::queue {
 
-/// The one producer of a broadcast ring. It never waits, knows no reader, and overwrites the oldest entry.
+/// The single producer of a broadcast ring. Never waits, knows no readers, and overwrites the oldest entry.
 ///
 /// Threads: publish, heartbeat and mark on one thread; readers anywhere.
-/// Memory:  the caller's (broadcast_bytes(capacity), aligned to 128), which outlives the writer. That there is one
-///          writer only is for the caller to see to: market::RingWriter holds a lock on the object.
+/// Memory:  the caller's (broadcast_bytes(capacity), aligned to 128), which outlives the writer. The caller
+///          ensures that there is only one writer: market::RingWriter holds a lock on the object.
 /// Source:  sequenced_words.hpp for the entry's protocol.
 template <class Step = NoStep>
 class BasicBroadcastWriter {
 public:
-    /// Makes an empty ring in `memory`, whatever was there. `content` names what kinds and payloads mean; `epoch` names
-    /// this numbering and differs from that of every earlier ring of the same name. O(capacity).
-    /// Throws std::invalid_argument when `capacity` is no power of two, BroadcastError when the memory does not do.
+    /// Makes an empty ring in `memory` and discards its contents. content: identifies the meaning of kinds and
+    /// payloads. epoch: identifies this numbering, and differs from that of every earlier ring of the same name.
+    /// O(capacity). Throws std::invalid_argument if `capacity` is not a power of two, BroadcastError if the memory is
+    /// unsuitable.
     [[nodiscard]] static BasicBroadcastWriter create(std::span<std::byte> memory, std::uint64_t capacity,
                                                      std::uint32_t content, std::uint64_t epoch, Step step = {});
 
-    /// Continues a ring whose writer has ended, after its newest complete entry; one that was being written is void:
-    /// no reader has seen it, and its number is used again. Readers need not notice. O(capacity).
-    /// Throws BroadcastError when inspect_broadcast finds anything.
+    /// Continues a ring whose writer has ended, after its newest complete entry. An entry that was being written is
+    /// discarded: no reader has seen it, and its number is used again. Readers are not disturbed. O(capacity).
+    /// Throws BroadcastError if inspect_broadcast finds a fault.
     [[nodiscard]] static BasicBroadcastWriter resume(std::span<std::byte> memory, std::uint32_t content,
                                                      Step step = {});
 
@@ -47,23 +49,23 @@ public:
     template <BroadcastPayload Payload>
     std::uint64_t publish(std::uint32_t kind, const Payload& payload) noexcept;
 
-    /// The number that the next publish will use.
+    /// Number of the next entry to be published.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return header_->epoch; }
 
-    /// Tells readers that the writer lives; their clock is compared with `utc_ns`.
+    /// Shows readers that the writer is alive; they compare `utc_ns` with their clock.
     void heartbeat(std::int64_t utc_ns) noexcept;
-    /// Tells readers which process writes.
+    /// Shows readers which process writes.
     void set_pid(std::uint64_t pid) noexcept { header_->writer_pid.store(pid, std::memory_order_relaxed); }
-    /// Tells readers that nothing more will be published; the writer must not be used after it.
+    /// Ends the stream for readers; the writer must not be used afterwards.
     void mark(BroadcastState state) noexcept;
 
 private:
     BasicBroadcastWriter(std::span<std::byte> memory, std::uint64_t capacity, Step step) noexcept;
     void recover() noexcept;
-    /// Asks for the lines of an entry to come, which readers had last: the stores that will fill it then find them
-    /// here, where the processor's store buffer holds the stores of a few entries only.
+    /// Prefetches the cache lines of a later entry, which readers had last, so that its stores hit the cache: the
+    /// processor's store buffer holds the stores of only a few entries.
     void fetch_ahead(std::uint64_t number) const noexcept {
         constexpr std::uint64_t kEntries = 8;
         const auto& ahead = entries_[(number + kEntries) & mask_];
@@ -92,14 +94,15 @@ template <class Step>
 BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::create(std::span<std::byte> memory, std::uint64_t capacity,
                                                               std::uint32_t content, std::uint64_t epoch, Step step) {
     if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("broadcast ring: capacity " + std::to_string(capacity) + " is not a power of two");
+        MILLPOND_THROW(
+            std::invalid_argument("broadcast ring: capacity " + std::to_string(capacity) + " is not a power of two"));
     }
     if (std::bit_cast<std::uintptr_t>(memory.data()) % kBroadcastAlignment != 0) {
-        throw BroadcastError(BroadcastFault::misaligned);
+        MILLPOND_THROW(BroadcastError(BroadcastFault::misaligned));
     }
     if (memory.size() < sizeof(BroadcastHeader) ||
         (memory.size() - sizeof(BroadcastHeader)) / sizeof(BroadcastEntry) < capacity) {
-        throw BroadcastError(BroadcastFault::too_small);
+        MILLPOND_THROW(BroadcastError(BroadcastFault::too_small));
     }
     auto* header = ::new (memory.data()) BroadcastHeader{};
     auto* entries = reinterpret_cast<BroadcastEntry*>(memory.data() + sizeof(BroadcastHeader));
@@ -119,7 +122,7 @@ template <class Step>
 BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::resume(std::span<std::byte> memory, std::uint32_t content,
                                                               Step step) {
     if (const auto fault = inspect_broadcast(memory, content); fault != BroadcastFault::none) {
-        throw BroadcastError(fault);
+        MILLPOND_THROW(BroadcastError(fault));
     }
     const auto capacity = reinterpret_cast<const BroadcastHeader*>(memory.data())->capacity;
     BasicBroadcastWriter writer(memory, capacity, std::move(step));
@@ -129,7 +132,7 @@ BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::resume(std::span<std::byt
 
 template <class Step>
 void BasicBroadcastWriter<Step>::recover() noexcept {
-    // The cursor may be one entry behind: its writer may have ended between an entry's last store and the cursor's.
+    // The cursor may be one entry behind: the writer may have died between an entry's last store and the cursor's.
     std::uint64_t newest = header_->cursor.load(std::memory_order_relaxed);
     for (std::uint64_t i = 0; i <= mask_; ++i) {
         const auto mark = entries_[i].sequence.load(std::memory_order_acquire);  // sync "n complete": mark_complete

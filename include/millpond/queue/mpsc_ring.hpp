@@ -17,14 +17,14 @@ namespace millpond::queue {
 
 /// First-in first-out ring from any number of producer threads to one consumer thread.
 ///
-/// A push reserves its slots with one compare-and-swap, fills them and marks each; messages come out in the order in
-/// which their slots were reserved, those of one producer in the order of its pushes. A producer that is paused between
-/// the two delays messages reserved after it: try_pop returns false until it continues. Pushes of others are not
-/// delayed.
+/// A push reserves its slots with one compare-and-swap, fills them and marks each; messages are popped in
+/// the order in which their slots were reserved, those of one producer in the order of its pushes. A producer that is
+/// preempted between the two delays messages reserved after it: try_pop returns false until it continues. It does not
+/// delay the pushes of others.
 ///
 /// Threads: the push functions on any; the pop functions on one; size on any.
-/// Memory:  capacity * slot_bytes() bytes, taken once from `memory` and written in the constructor.
-/// Source:  the slots and the consumer's index, by which producers know that slots are free, are those of SpscRing.
+/// Memory:  capacity * slot_bytes() bytes, allocated once from `memory` and written in the constructor.
+/// Source:  the slots, and the consumer's index that shows producers which slots are free, are those of SpscRing.
 template <class T, class Step = NoStep>
 class MpscRing {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>);
@@ -45,23 +45,23 @@ public:
     [[nodiscard]] bool try_push(const T& message) noexcept
         requires std::is_nothrow_copy_constructible_v<T>;
 
-    /// Moves as many of `messages` as there is room for; they come out side by side. Returns how many; the rest are
-    /// left as they were.
+    /// Moves as many of `messages` as fit; they are popped next to each other. Returns their number; the others are
+    /// unchanged.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> messages) noexcept;
 
-    /// False when there is nothing, or when the oldest message is not filled yet; `into` is then left as it was.
+    /// False when empty, or when the oldest message is not filled yet; `into` is then unchanged.
     [[nodiscard]] bool try_pop(T& into) noexcept;
 
-    /// Moves up to into.size() messages, oldest first, and frees their slots at once. Returns how many.
+    /// Moves up to into.size() messages, oldest first, and frees their slots at once. Returns their number.
     [[nodiscard]] std::size_t try_pop_batch(std::span<T> into) noexcept;
 
     /// Whether try_pop would return a message. Consumer's thread only.
     [[nodiscard]] bool ready() const noexcept { return slots_.is_filled(head_.load(std::memory_order_relaxed)); }
 
-    /// Slots that are reserved or filled at some moment during the call.
+    /// Number of slots that are reserved or filled at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept;
     [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
-    /// As SpscRing's.
+    /// Like SpscRing::slot_bytes.
     [[nodiscard]] static constexpr std::size_t slot_bytes() noexcept { return detail::RingSlots<T>::slot_bytes(); }
 
 private:
@@ -69,7 +69,7 @@ private:
         std::uint64_t first;
         std::size_t count;
     };
-    /// As many of `wanted` slots as there is room for.
+    /// Reserves free slots, up to `wanted`.
     [[nodiscard]] Reserved reserve(std::size_t wanted) noexcept;
     template <class Message>
     void fill(std::uint64_t position, Message&& message) noexcept;
@@ -86,17 +86,18 @@ template <class T, class Step>
 typename MpscRing<T, Step>::Reserved MpscRing<T, Step>::reserve(std::size_t wanted) noexcept {
     auto tail = tail_.load(std::memory_order_relaxed);
     for (;;) {
-        // sync "slot freed": the store below, by which another producer passes on what it acquired from the consumer
+        // sync "slot freed": the store below, with which another producer passes on what it acquired from the consumer
         auto head = head_seen_.load(std::memory_order_acquire);
-        // A head newer than the tail that was read leaves all slots to take; the exchange then fails and reads again.
+        // If the head is newer than the tail, all slots count as free; the exchange then fails and the tail is read
+        // again.
         if (static_cast<std::int64_t>(tail - head) + static_cast<std::int64_t>(wanted) >
             static_cast<std::int64_t>(capacity())) {
             head = head_.load(std::memory_order_acquire);  // sync "slot freed": the store in try_pop_batch
             head_seen_.store(head, std::memory_order_release);
         }
         const auto used = static_cast<std::int64_t>(tail - head);
-        const auto room = used < 0 ? capacity() : capacity() - static_cast<std::size_t>(used);
-        const auto count = std::min(wanted, room);
+        const auto free = used < 0 ? capacity() : capacity() - static_cast<std::size_t>(used);
+        const auto count = std::min(wanted, free);
         if (count == 0) return {tail, 0};  // full when the head was read: the tail can only have grown since it was
         step_();
         if (tail_.compare_exchange_weak(tail, tail + count, std::memory_order_relaxed)) return {tail, count};
@@ -138,7 +139,7 @@ std::size_t MpscRing<T, Step>::try_push_batch(std::span<T> messages) noexcept {
 template <class T, class Step>
 bool MpscRing<T, Step>::try_pop(T& into) noexcept {
     const auto head = head_.load(std::memory_order_relaxed);
-    if (!slots_.take(head, into)) return false;
+    if (!slots_.try_pop(head, into)) return false;
     head_.store(head + 1, std::memory_order_release);  // sync "slot freed": the load in reserve
     return true;
 }
@@ -147,7 +148,7 @@ template <class T, class Step>
 std::size_t MpscRing<T, Step>::try_pop_batch(std::span<T> into) noexcept {
     const auto head = head_.load(std::memory_order_relaxed);
     std::size_t count = 0;
-    while (count < into.size() && slots_.take(head + count, into[count])) ++count;
+    while (count < into.size() && slots_.try_pop(head + count, into[count])) ++count;
     if (count != 0) head_.store(head + count, std::memory_order_release);  // sync "slot freed": the load in reserve
     return count;
 }

@@ -11,28 +11,29 @@
 #include <string>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/core/exceptions.hpp>
 
 namespace millpond::queue {
 
-/// First-in first-out ring of records of any length, from one producer thread to one consumer thread. A record is
-/// written and read where it lies, in one piece.
+/// First-in first-out ring of records of any length, from one producer thread to one consumer thread. Records are
+/// contiguous, and written and read in place.
 ///
 ///     | length, 8 bytes | record | length | record | length: the rest is skipped |
 ///
-/// Its positions lie in front of the records: a ring in a mapped file outlives the process, whatever ends that.
+/// The positions are stored in front of the records: a ring in a mapped file survives the death of the process.
 ///
 /// Threads: claim and publish on one thread, front and release on one other, records on any.
-/// Memory:  kHeadBytes and `bytes`, zeroed, taken once from `memory` in the constructor; or the caller's.
-/// Source:  Lamport 1983; the stretch that is skipped at the end follows Cooke's "bip buffer".
+/// Memory:  kHeadBytes and `bytes`, zeroed, allocated once from `memory` in the constructor; or the caller's.
+/// Source:  Lamport 1983; skipping the end of the ring follows Cooke's "bip buffer".
 class RecordRing {
 public:
-    static constexpr std::size_t kLeastBytes = 64;
+    static constexpr std::size_t kMinBytes = 64;
     static constexpr std::size_t kHeadBytes = 2 * core::kFalseSharingRange;  ///< Aligned to kFalseSharingRange.
 
-    /// bytes: a power of two, kLeastBytes or more. Throws std::invalid_argument otherwise.
+    /// bytes: a power of two, kMinBytes or more. Throws std::invalid_argument otherwise.
     explicit RecordRing(std::size_t bytes, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
-    /// In memory of kHeadBytes and such a size, zeroed or as a ring left it. The records that wait there are the first;
-    /// behind one that cannot be one all are left out. Throws std::invalid_argument for another size.
+    /// Uses memory of kHeadBytes and such a size, zeroed or left by an earlier ring, whose records come first. Records
+    /// from the first invalid one on are dropped. Throws std::invalid_argument for other sizes.
     explicit RecordRing(std::span<std::byte> memory);
     ~RecordRing() {
         if (memory_ != nullptr) memory_->deallocate(positions_, kHeadBytes + mask_ + 1, kAlignment);
@@ -40,28 +41,28 @@ public:
     RecordRing(const RecordRing&) = delete;
     RecordRing& operator=(const RecordRing&) = delete;
 
-    /// Room for a record, aligned to 8 bytes; null when there is none, or `bytes` is more than most_bytes(). Before a
-    /// publish another claim takes its place.
+    /// Claims memory for a record, aligned to 8 bytes; null if the ring is full or `bytes` exceeds max_bytes().
+    /// Another claim before publish replaces it.
     [[nodiscard]] std::byte* claim(std::size_t bytes) noexcept;
     /// Hands the claimed record to the consumer.
     void publish() noexcept;
 
-    /// The oldest record; its data() is null when there is none. Before a release it gives the same one again.
+    /// The oldest record; data() is null if there is none. Returns the same record until release.
     [[nodiscard]] std::span<const std::byte> front() noexcept;
-    /// Gives the place of the oldest record, which `front` has shown, back to the producer.
+    /// Returns the memory of the oldest record, as seen by front, to the producer.
     void release() noexcept;
 
-    /// The longest record.
-    [[nodiscard]] std::size_t most_bytes() const noexcept { return (mask_ + 1) / 4 - sizeof(Length); }
-    /// Records that wait, about.
+    /// Maximum length of a record.
+    [[nodiscard]] std::size_t max_bytes() const noexcept { return (mask_ + 1) / 4 - sizeof(Length); }
+    /// Approximate number of waiting records.
     [[nodiscard]] std::size_t records() const noexcept {
-        // In this order it may be too high by those published meanwhile, and never below 0.
+        // In this order the result may include records published meanwhile, and is never below 0.
         const auto released = positions_->released.load(std::memory_order_acquire);  // sync "record released": there
         return static_cast<std::size_t>(positions_->published.load(std::memory_order_relaxed) - released);
     }
-    /// Records that were left out when the ring was taken over, about.
+    /// Approximate number of records of an earlier ring that were dropped.
     [[nodiscard]] std::size_t left_out() const noexcept { return left_out_; }
-    /// Whether records take more than half of it, about.
+    /// Whether records use more than about half of the ring.
     [[nodiscard]] bool is_half_full() const noexcept {
         const auto head = positions_->head.load(std::memory_order_relaxed);
         return positions_->tail.load(std::memory_order_relaxed) - head > (mask_ + 1) / 2;
@@ -82,7 +83,8 @@ private:
         return mask_ + 1 - (position & mask_);
     }
 
-    /// Positions only grow; their place is modulo the ring's size. Each writing thread has separate cache lines.
+    /// Positions only grow; the offset is the position modulo the ring's size. Separate cache lines for each writing
+    /// thread.
     struct Positions {
         alignas(kAlignment) std::atomic<std::uint64_t> tail{0};
         std::atomic<std::uint64_t> published{0};
@@ -97,7 +99,7 @@ private:
     Positions* positions_;
     std::byte* bytes_;
     std::uint64_t mask_;
-    std::pmr::memory_resource* memory_;  // null: the caller's
+    std::pmr::memory_resource* memory_;  // null: the memory is the caller's
     std::size_t left_out_{0};
     alignas(core::kFalseSharingRange) std::uint64_t claimed_{0};  // of the producer: where the claimed record begins
     std::uint64_t claimed_end_{0};
@@ -106,9 +108,9 @@ private:
 };
 
 inline void RecordRing::check_size(std::size_t bytes) {
-    if (std::has_single_bit(bytes) && bytes >= kLeastBytes) return;
-    throw std::invalid_argument("RecordRing: " + std::to_string(bytes) + " bytes are no power of two from " +
-                                std::to_string(kLeastBytes) + " on");
+    if (std::has_single_bit(bytes) && bytes >= kMinBytes) return;
+    MILLPOND_THROW(std::invalid_argument("RecordRing: " + std::to_string(bytes) + " bytes are no power of two from " +
+                                         std::to_string(kMinBytes) + " on"));
 }
 
 inline RecordRing::RecordRing(std::size_t bytes, std::pmr::memory_resource* memory)
@@ -117,7 +119,7 @@ inline RecordRing::RecordRing(std::size_t bytes, std::pmr::memory_resource* memo
     auto* const place = static_cast<std::byte*>(memory_->allocate(kHeadBytes + bytes, kAlignment));
     positions_ = std::construct_at(reinterpret_cast<Positions*>(place));
     bytes_ = place + kHeadBytes;
-    std::uninitialized_fill_n(bytes_, bytes, std::byte{0});  // its pages are there
+    std::uninitialized_fill_n(bytes_, bytes, std::byte{0});  // makes its pages present
 }
 
 inline RecordRing::RecordRing(std::span<std::byte> memory)
@@ -129,18 +131,18 @@ inline RecordRing::RecordRing(std::span<std::byte> memory)
     recover();
 }
 
-/// A process that died between two words leaves counts that do not fit, and a machine anything.
+/// A process that died between two stores leaves inconsistent counts; a machine that crashed may leave anything.
 inline void RecordRing::recover() noexcept {
     const auto tail = positions_->tail.load(std::memory_order_relaxed);
     const auto head = positions_->head.load(std::memory_order_relaxed);
-    auto end = head;  // of the last record
+    auto end = head;  // of the last valid record
     std::uint64_t records = 0;
     const bool is_sound = head % sizeof(Length) == 0 && tail - head <= mask_ + 1;
     auto at = head;
     while (is_sound && at != tail) {
         const auto length = length_at(at);
         const auto bytes = length == kSkip ? left_of_lap(at) : place_of(static_cast<std::size_t>(length));
-        const bool fits = length == kSkip || (length <= most_bytes() && bytes <= left_of_lap(at));
+        const bool fits = length == kSkip || (length <= max_bytes() && bytes <= left_of_lap(at));
         if (!fits || bytes > tail - at) break;
         at += bytes;
         if (length == kSkip) continue;
@@ -148,7 +150,7 @@ inline void RecordRing::recover() noexcept {
         ++records;
     }
     if (at != tail) {
-        // The counts are as old as the process, which may have died between two of them.
+        // The process may have died between the stores of two counts.
         const auto counted = positions_->published.load(std::memory_order_relaxed) -
                              positions_->released.load(std::memory_order_relaxed);
         const bool is_likely = counted > records && counted <= (mask_ + 1) / sizeof(Length);
@@ -162,7 +164,7 @@ inline void RecordRing::recover() noexcept {
 }
 
 inline std::byte* RecordRing::claim(std::size_t bytes) noexcept {
-    if (bytes > most_bytes()) return nullptr;
+    if (bytes > max_bytes()) return nullptr;
     const auto at = positions_->tail.load(std::memory_order_relaxed);
     const auto needed = place_of(bytes);
     const auto left = left_of_lap(at);

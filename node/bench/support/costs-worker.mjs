@@ -1,4 +1,4 @@
-// One contender of costs.mjs: the package with parts of its text left out, or what it is compared with.
+// One contender of costs.mjs: the package with parts of its code removed, or the reference.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -34,18 +34,18 @@ let hits = 0;
 const hit = (given) => {
   if (given === body) hits++;
 };
-const handlers = (take) => [
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
-  (given) => hit(take(given)),
+const handlers = (read) => [
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
+  (given) => hit(read(given)),
 ];
 
-/** What is compared, and what it is compared with. */
+/** The contenders and their references. */
 const kinds = {
   send() {
     const bare = [(given) => hit(given), (given) => hit(given), (given) => hit(given), (given) => hit(given)];

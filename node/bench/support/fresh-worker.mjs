@@ -1,4 +1,4 @@
-// One contender of fresh.mjs in an isolate of its own, so that it meets only its own kind of messages.
+// One contender of fresh.mjs in a separate isolate, so that its code sees only one kind of messages.
 import { parentPort, workerData } from "node:worker_threads";
 import { MessagePool, MessageSystem } from "millpond";
 import { nowNanos } from "../harness.mjs";
@@ -9,7 +9,7 @@ const { kind, size, inFlight } = workerData;
 const meta = { resident: true };
 const out = new Array(inFlight).fill(undefined);
 
-/** Each gives the sum of what it read: 1 a message that was in flight before. */
+/** Each contender returns the sum of the values read: 1 per message that was in flight before. */
 const passes = {
   new() {
     return () => {

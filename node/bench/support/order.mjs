@@ -1,4 +1,4 @@
-/** A message of six fields, as a user without a pool would write it. */
+/** A message of six fields, as in a program without a pool. */
 export class Order {
   constructor(path, body, meta) {
     this.path = path;

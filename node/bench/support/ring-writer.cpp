@@ -1,7 +1,7 @@
 // The writing side of bench/shared-memory.mjs: a market ring of one instrument, to which it publishes quotes.
 //   ring-writer NAME COUNT RATE
-// RATE quotes a second, the monotonic clock in each one's receive_ticks; 0 is as fast as it can. Begins at a byte on
-// stdin, and takes the ring away at the next one.
+// RATE: quotes per second, 0 for the maximum. receive_ticks of each quote is the monotonic clock. Starts at a byte on
+// stdin, and removes the ring at the next one.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     if (pages == MAP_FAILED) return 1;
     const std::span memory{static_cast<std::byte*>(pages), bytes};
-    // The board first: a reader that finds the ring finds it whole.
+    // The board first: a reader that finds the ring finds it complete.
     auto board = market::QuoteBoardWriter::create(memory.subspan(market::board_offset(kCapacity)), kSlots, 1);
     board.name(0, {feed::Venue{"TEST"}, feed::Symbol{"AAPL"}});
     auto ring = queue::BroadcastWriter::create(memory, kCapacity, market::kMarketContent, now_ns());

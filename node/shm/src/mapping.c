@@ -1,5 +1,5 @@
-// map(path): a file, as shared memory objects are, as an ArrayBuffer over read-only pages, or the errno of the step
-// that failed.
+// map(path): maps a file, such as a shared memory object, as an ArrayBuffer over read-only pages. Returns the errno of the step
+// that failed instead.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ static napi_value error_number(napi_env env, int number) {
     return result;
 }
 
-// The whole file, or MAP_FAILED with errno set. One without bytes is being made: EAGAIN.
+// Maps the whole file. MAP_FAILED with errno set on failure; EAGAIN for an empty file, which is being made.
 static void* map_file(const char* path, size_t* bytes) {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return MAP_FAILED;

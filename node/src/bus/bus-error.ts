@@ -1,8 +1,10 @@
-/** What a message system throws, or rejects with, when it cannot deliver. */
+import { shown } from "../pool/checks.js";
+
+/** Base of the errors that a message system throws or rejects with. */
 export class BusError extends Error {
   constructor(
     message: string,
-    /** The path or template it is about. */
+    /** The path or template concerned. */
     readonly path: string,
     options?: ErrorOptions,
   ) {
@@ -15,11 +17,11 @@ export class NoHandlerError extends BusError {
   readonly code = "BUS_NO_HANDLER";
   override readonly name = "NoHandlerError";
   constructor(path: string) {
-    super(`no handler for ${path}`, path);
+    super(`no handler for ${shown(path)}`, path);
   }
 }
 
-/** A template matches the same paths as one that is there under other parameter names. To fix: use the same names. */
+/** A template matches the same paths as a registered one with other parameter names. To fix: use the same names. */
 export class RouteConflictError extends BusError {
   readonly code = "BUS_ROUTE_CONFLICT";
   override readonly name = "RouteConflictError";
@@ -27,16 +29,16 @@ export class RouteConflictError extends BusError {
     template: string,
     readonly other: string,
   ) {
-    super(`${template} matches the same paths as ${other}`, template);
+    super(`${shown(template)} matches the same paths as ${shown(other)}`, template);
   }
 }
 
-/** The template has its one handler already. To fix: watch with `subscribe`, or remove the other with `off`. */
+/** The template already has a handler. To fix: use `subscribe`, or remove the other handler with `off`. */
 export class HandlerExistsError extends BusError {
   readonly code = "BUS_HANDLER_EXISTS";
   override readonly name = "HandlerExistsError";
   constructor(template: string) {
-    super(`${template} has its handler already`, template);
+    super(`${shown(template)} already has a handler`, template);
   }
 }
 
@@ -48,11 +50,11 @@ export class QueueFullError extends BusError {
     path: string,
     readonly capacity: number,
   ) {
-    super(`the queue of ${path} is full: ${capacity} messages wait`, path);
+    super(`the queue of ${shown(path)} is full: ${capacity} messages wait`, path);
   }
 }
 
-/** A queued message gave way to another: dropped as the oldest or newest, or replaced by one of the same key. */
+/** A queued message was dropped as the oldest or newest, or replaced by one of the same key. */
 export class MessageDroppedError extends BusError {
   readonly code = "BUS_MESSAGE_DROPPED";
   override readonly name = "MessageDroppedError";
@@ -60,11 +62,11 @@ export class MessageDroppedError extends BusError {
     path: string,
     readonly reason: "drop-oldest" | "drop-newest" | "coalesce",
   ) {
-    super(`message to ${path} was dropped (${reason})`, path);
+    super(`message to ${shown(path)} was dropped (${reason})`, path);
   }
 }
 
-/** No reply came in time. The handler may still run: its message stays its own until it settles. */
+/** No reply arrived in time. The handler may still run and keeps its message until it settles. */
 export class RequestTimeoutError extends BusError {
   readonly code = "BUS_REQUEST_TIMEOUT";
   override readonly name = "RequestTimeoutError";
@@ -72,7 +74,7 @@ export class RequestTimeoutError extends BusError {
     path: string,
     readonly timeoutMs: number,
   ) {
-    super(`no reply from ${path} within ${timeoutMs} ms`, path);
+    super(`no reply from ${shown(path)} within ${timeoutMs} ms`, path);
   }
 }
 
@@ -81,36 +83,36 @@ export class SystemClosedError extends BusError {
   readonly code = "BUS_CLOSED";
   override readonly name = "SystemClosedError";
   constructor(path: string) {
-    super(`the message system is closed: ${path} comes too late`, path);
+    super(`the message system is closed and refuses ${shown(path)}`, path);
   }
 }
 
-/** `off` removed the registration of a `waitFor` before a message came. To fix: call `off` with the handler that it is meant for. */
+/** `off` removed the registration of a `waitFor` before a message arrived. To fix: pass the handler to remove to `off`. */
 export class RegistrationRemovedError extends BusError {
   readonly code = "BUS_REGISTRATION_REMOVED";
   override readonly name = "RegistrationRemovedError";
   constructor(template: string) {
-    super(`the registration that waited for ${template} was removed`, template);
+    super(`the registration that waited for ${shown(template)} was removed`, template);
   }
 }
 
-/** `close` was awaited inside a handler, which `close` itself waits for. To fix: do not await it there. */
+/** `close` was awaited inside a handler, for which `close` itself waits. To fix: do not await it there. */
 export class CloseInHandlerError extends BusError {
   readonly code = "BUS_CLOSE_IN_HANDLER";
   override readonly name = "CloseInHandlerError";
   constructor(what = "system") {
     super(
-      `close waits for the handler that awaits it: the ${what} is closing, and will be closed when the handler is done`,
+      `close waits for the handler that awaits it: the ${what} is closing, and will be closed when the handler has ended`,
       "",
     );
   }
 }
 
-/** A place in a queue was used again, or after it was released or revoked; `cause` has the reason. To fix: request another one. */
+/** A place in a queue was used twice, or after it was released or revoked; `cause` has the reason. To fix: request another place. */
 export class PlaceExpiredError extends BusError {
   readonly code = "BUS_PLACE_EXPIRED";
   override readonly name = "PlaceExpiredError";
   constructor(path: string, cause: unknown) {
-    super(`the place in the queue of ${path} is not held any more`, path, { cause });
+    super(`the place in the queue of ${shown(path)} is no longer held`, path, { cause });
   }
 }

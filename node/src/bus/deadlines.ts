@@ -1,121 +1,97 @@
-import type { Scope } from "./platform.js";
+import { runIn, type Scope } from "./platform.js";
 
-/** @internal A timer of Node; those of browsers keep nothing alive and have no such functions. */
+/** @internal A timer of Node; browsers' timers keep nothing alive and lack these functions. */
 export interface Timer {
   ref?(): void;
   unref?(): void;
 }
 
-/** @internal Something that happens unless it is done in time. */
+/** @internal A call that is made at a time unless it is cancelled before. */
 export class Deadline {
-  _before: Deadline | undefined;
-  _after: Deadline | undefined;
-  _list: DeadlineList | undefined;
   constructor(
-    readonly at: number,
+    readonly atMs: number,
     readonly expire: () => void,
     private readonly owner: Deadlines,
+    private readonly list: Set<Deadline>,
   ) {}
 
-  done(): void {
-    if (this._list === undefined) return;
-    this._list._remove(this);
-    this.owner._ended();
+  cancel(): void {
+    if (this.list.delete(this)) this.owner._removed();
   }
 
-  /** Expires it, and is true, if its time is over: on a busy event loop the timer comes later. */
-  look(): boolean {
-    if (this._list === undefined || performance.now() < this.at) return false;
-    this.done();
+  /** Expires it and returns true if its time has come, even if a busy event loop has delayed the timer. */
+  expireIfDue(): boolean {
+    if (performance.now() < this.atMs || !this.list.has(this)) return false;
+    this.cancel();
     this.expire();
     return true;
   }
 }
 
-/** Deadlines of one duration: they expire in the order in which they began. */
-class DeadlineList {
-  first: Deadline | undefined;
-  #last: Deadline | undefined;
-
-  add(deadline: Deadline): void {
-    deadline._list = this;
-    deadline._before = this.#last;
-    if (this.#last === undefined) this.first = deadline;
-    else this.#last._after = deadline;
-    this.#last = deadline;
-  }
-
-  _remove(deadline: Deadline): void {
-    if (deadline._before === undefined) this.first = deadline._after;
-    else deadline._before._after = deadline._after;
-    if (deadline._after === undefined) this.#last = deadline._before;
-    else deadline._after._before = deadline._before;
-    deadline._list = deadline._before = deadline._after = undefined;
-  }
-}
-
 /**
- * Timeouts for many requests on one timer: starting and ending one is O(1) and needs no separate timer.
+ * Time limits of many messages on one timer. Starting and cancelling one is O(1).
  *
- * Source: the timer lists by duration of Node's own lib/internal/timers.
+ * Source: the timer lists by duration of Node's lib/internal/timers.
  *
  * @internal
  */
 export class Deadlines {
-  readonly #lists = new Map<number, DeadlineList>();
+  /** Deadlines by duration, each set in the order in which they expire. */
+  readonly #lists = new Map<number, Set<Deadline>>();
   #timer: Timer | undefined;
-  #due = Number.POSITIVE_INFINITY;
+  #timerAtMs = Number.POSITIVE_INFINITY;
   #open = 0;
   readonly #tick = () => this.#expire();
-  readonly #set = (ms: number): void => {
+  readonly #startTimer = (ms: number): void => {
     this.#timer = setTimeout(this.#tick, ms) as unknown as Timer;
   };
 
-  /** scope: the context of what expires; without it, that of the caller that started the timer. */
+  /** scope: the context in which deadlines expire; undefined: that of the caller that starts the timer. */
   constructor(private readonly scope: Scope | undefined) {}
 
   start(durationMs: number, expire: () => void): Deadline {
     let list = this.#lists.get(durationMs);
     if (list === undefined) {
-      list = new DeadlineList();
+      list = new Set();
       this.#lists.set(durationMs, list);
     }
-    const deadline = new Deadline(performance.now() + durationMs, expire, this);
+    const deadline = new Deadline(performance.now() + durationMs, expire, this, list);
     list.add(deadline);
-    if (deadline.at < this.#due) this.#arm(deadline.at, durationMs);
+    if (deadline.atMs < this.#timerAtMs) this.#arm(deadline.atMs, durationMs);
     else if (this.#open === 0) this.#timer?.ref?.();
     this.#open++;
     return deadline;
   }
 
-  /** @internal Without open timeouts the timer expires and does not keep the process alive. */
-  _ended(): void {
+  /** @internal Without open deadlines the timer runs out and does not keep the process alive. */
+  _removed(): void {
     this.#open--;
     if (this.#open === 0) this.#timer?.unref?.();
   }
 
-  #arm(at: number, inMs: number): void {
+  #arm(atMs: number, inMs: number): void {
     clearTimeout(this.#timer as never);
-    this.#due = at;
+    this.#timerAtMs = atMs;
     const ms = Math.max(1, Math.ceil(inMs));
-    if (this.scope === undefined) this.#set(ms);
-    else this.scope.runInAsyncScope(this.#set, undefined, ms);
+    if (this.scope === undefined) this.#startTimer(ms);
+    else runIn(this.scope, this.#startTimer, ms);
   }
 
   #expire(): void {
-    this.#due = Number.POSITIVE_INFINITY;
+    this.#timerAtMs = Number.POSITIVE_INFINITY;
     const now = performance.now();
     let next = Number.POSITIVE_INFINITY;
     for (const [duration, list] of this.#lists) {
-      while (list.first !== undefined && list.first.at <= now) {
-        const late = list.first;
-        late.done();
-        late.expire();
+      for (const deadline of list) {
+        if (deadline.atMs > now) break;
+        deadline.cancel();
+        deadline.expire();
       }
-      if (list.first === undefined) this.#lists.delete(duration);
-      else next = Math.min(next, list.first.at);
+      const [first] = list;
+      if (first === undefined) this.#lists.delete(duration);
+      else next = Math.min(next, first.atMs);
     }
-    // What expired may have ended those that were looked at before.
-    if (this.#open > 0 && next < this.#due) this.#arm(next, next - now);
+    // An expired deadline may have cancelled some of those seen before.
+    if (this.#open > 0 && next < this.#timerAtMs) this.#arm(next, next - now);
   }
 }

@@ -1,45 +1,31 @@
 import type { Envelope, Message } from "../pool/message.js";
 import type { Deadline } from "./deadlines.js";
+import { DONE } from "./delivery-state.js";
+import type { Queued } from "./mailbox.js";
 import { captureScope, type Scope } from "./platform.js";
 import type { Receiver } from "./receiver.js";
 import { unwatchSignal, watchSignal } from "./signals.js";
 
-/** @internal Waits for room in a queue. */
-export const WAITING = 0;
-/** @internal */
-export const QUEUED = 1;
-/** @internal With its handler. */
-export const RUNNING = 2;
-/** @internal Between two attempts of its handler. */
-export const RESTING = 3;
-/** @internal */
-export const DONE = 4;
-/** @internal Its send has not given it to a queue or a handler yet. */
-export const NEW = 5;
-
-/** @internal Why a message ended before its handler did. */
+/** @internal The reason why a message ended before its handler did. */
 export type Cause = "aborted" | "timed-out" | "closed";
 
 /**
- * One message on its way to one receiver: what is known about it beside the message, from the send until its end.
+ * The state of one message on its way to one receiver, from the send until its end.
  *
  * @internal
  */
-export class Delivery implements Envelope {
+export class Delivery implements Envelope, Queued {
   message!: Message;
   receiver!: Receiver;
   state = DONE;
-  /** The message is released at the end; otherwise it goes back to the caller that acquired it. */
-  ours = true;
-  /** The sender takes no reply: errors go to `onError`. */
+  /** The message is released at the end; otherwise it returns to the caller that acquired it. */
+  ownsMessage = true;
+  /** Sent by `emit`: errors go to `onError`. */
   emitted = false;
   lane = 2;
-  /** A mailbox has it in its lists, possibly as a hole. */
   listed = false;
-  /** Of a message that gave its place in the lane to a newer one: the newer one. */
-  successor: Delivery | undefined = undefined;
-  /** Of that newer one: the message at whose place it waits. */
-  placeHolder: Delivery | undefined = undefined;
+  successor: Queued | undefined = undefined;
+  predecessor: Queued | undefined = undefined;
   key: unknown = undefined;
   attempt = 1;
   traceparent: string | undefined = undefined;
@@ -47,22 +33,22 @@ export class Delivery implements Envelope {
   sentAtMs = 0;
   scope: Scope | undefined = undefined;
   deadline: Deadline | undefined = undefined;
-  /** What ends the pause between two attempts. */
-  rest: { done(): void } | undefined = undefined;
+  /** The pause before the next attempt. */
+  pause: { cancel(): void } | undefined = undefined;
+  /** The sender's signal. */
   sender: AbortSignal | undefined = undefined;
-  /** Why. */
+  /** The sender no longer waits, for this reason. */
+  abandoned = false;
   reason: unknown = undefined;
-  /** The sender no longer waits. */
-  given = false;
-  /** The send that made it is still on the stack. */
-  held = false;
-  /** Its handler is known in its asynchronous context, which may hold this for ever. */
+  /** The send that began it is still on the stack. */
+  sending = false;
+  /** The handler's asynchronous context is marked with this delivery, and may keep it forever. */
   marked = false;
-  /** Its handler runs on, and is not known in its asynchronous context. */
+  /** The handler runs on without such a mark. */
   unmarked = false;
-  /** The promise is the handler's own, seen on its way. */
+  /** The promise is the handler's promise, chained. */
   chained = false;
-  /** How it ended, for the send that is still on the stack. */
+  /** The outcome, for the send that is still on the stack. */
   failed = false;
   outcome: unknown = undefined;
   promise: Promise<unknown> | undefined = undefined;
@@ -71,18 +57,23 @@ export class Delivery implements Envelope {
   #controller: AbortController | undefined = undefined;
   #listener: (() => void) | undefined = undefined;
 
-  /** contexts: who listens to `signal` is called in the context in which it was first read. */
+  /** contexts: listeners of `signal` are called in the context that first read it. */
   constructor(private readonly contexts: boolean) {}
 
-  /** Made when a handler reads it, unless the sender's says it all. */
+  /** Made when a handler reads it, unless the sender's signal is enough. */
   get signal(): AbortSignal | undefined {
     if (this.deadline === undefined && this.#controller === undefined && this.reason === undefined) return this.sender;
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.given) this.#controller.abort(this.reason);
+      if (this.abandoned) this.#controller.abort(this.reason);
       else if (this.contexts) this.scope ??= captureScope();
     }
     return this.#controller.signal;
+  }
+
+  /** Whether the scope is needed after the first run: for a retry, a dead letter, or listeners of `signal`. */
+  get usesScopeAgain(): boolean {
+    return this.deadline !== undefined || this.sender !== undefined || this.receiver.retry !== undefined;
   }
 
   /** Calls `abort` when the sender's signal is aborted. */
@@ -92,31 +83,31 @@ export class Delivery implements Envelope {
     watchSignal(signal, this.#listener);
   }
 
-  /** The sender no longer waits for the handler. Returns what tells those who listen to `signal`. */
-  giveUp(reason: unknown): AbortController | undefined {
-    this.given = true;
+  /** Records that the sender no longer waits. Returns the controller of `signal`, if a handler has read it. */
+  abandon(reason: unknown): AbortController | undefined {
+    this.abandoned = true;
     this.reason = reason;
     this.#unlimit();
     return this.#controller;
   }
 
-  /** Nothing but the handler settles the promise of the reply. */
-  get settlesAlone(): boolean {
-    return this.held && !this.emitted && this.promise === undefined && !this.deadline && !this.sender;
+  /** Whether the handler alone decides how the reply settles. */
+  get onlyHandlerSettles(): boolean {
+    return this.sending && !this.emitted && this.promise === undefined && !this.deadline && !this.sender;
   }
 
-  /** The promise of the reply: rejected at once where the sender gave up while the handler was on the stack. */
-  promised(): Promise<unknown> {
+  /** The promise of the reply, made on request. Rejected at once if the sender has given up. */
+  replyPromise(): Promise<unknown> {
     if (this.promise !== undefined) return this.promise;
     this.promise = new Promise<unknown>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    if (this.given) this.reply(true, this.reason);
+    if (this.abandoned) this.reply(true, this.reason);
     return this.promise;
   }
 
-  /** False when no promise was given out, or it was settled before. */
+  /** Settles the promise of the reply. False if there is none or it is settled. */
   reply(failed: boolean, value: unknown): boolean {
     const settle = failed ? this.#reject : this.#resolve;
     if (settle === undefined) return false;
@@ -125,31 +116,31 @@ export class Delivery implements Envelope {
     return true;
   }
 
-  /** As `reply` with an error that is reported elsewhere too: a sender that does not look is not to end the process. */
-  refuse(error: unknown): void {
+  /** Rejects the promise of the reply, which does not end the process even if the sender ignores it. */
+  rejectHandled(error: unknown): void {
     if (this.#reject !== undefined) this.promise!.catch(() => {});
     this.reply(true, error);
   }
 
-  /** Ends what may still happen to it. */
+  /** Ends it: no time limit or signal has an effect any more. */
   finish(): void {
     this.state = DONE;
     this.#unlimit();
   }
 
   #unlimit(): void {
-    this.deadline?.done();
+    this.deadline?.cancel();
     if (this.#listener !== undefined) unwatchSignal(this.sender, this.#listener);
   }
 
-  /** Makes it ready for another message. */
+  /** Restores the initial state, for another message. */
   reset(): void {
     this.message = undefined as unknown as Message;
-    this.successor = this.placeHolder = this.promise = this.outcome = this.key = this.reason = undefined;
-    this.scope = this.deadline = this.rest = this.sender = this.traceparent = this.correlationId = undefined;
+    this.successor = this.predecessor = this.promise = this.outcome = this.key = this.reason = undefined;
+    this.scope = this.deadline = this.pause = this.sender = this.traceparent = this.correlationId = undefined;
     this.#resolve = this.#reject = this.#controller = this.#listener = undefined;
     this.attempt = 1;
-    this.failed = this.given = this.marked = this.unmarked = this.chained = false;
+    this.failed = this.abandoned = this.marked = this.unmarked = this.chained = false;
     this.lane = 2;
   }
 }

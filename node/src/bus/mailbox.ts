@@ -1,98 +1,105 @@
 import { Deque } from "../pool/deque.js";
 import type { Message } from "../pool/message.js";
-import { requireFunction, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
 import { type BusError, MessageDroppedError, QueueFullError } from "./bus-error.js";
-import { type Delivery, QUEUED, WAITING } from "./delivery.js";
+import { QUEUED, WAITING } from "./delivery-state.js";
 import { soon } from "./platform.js";
 import type { Overflow, QueueOptions } from "./queue-options.js";
 
-const OVERFLOWS: readonly Overflow[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
-/** Messages that one turn of the event loop handles, before timers and sockets have theirs. */
-const TURN = 1_024;
-/** Holes that the lanes may have beyond the messages that wait. */
-const HOLES = 64;
+/** Messages that one turn of the event loop starts before timers and sockets get a turn. */
+const MAX_PER_TURN = 1_024;
+/** Holes in the lanes, beyond the number of queued messages, that trigger their removal. */
+const MAX_HOLES = 64;
 
-/** @internal A request for a place, which waits for room like a message. */
+/** @internal A message as a mailbox sees it. */
+export interface Queued {
+  readonly message: Message;
+  state: number;
+  readonly lane: number;
+  /** Whether a list of a mailbox refers to it, as a message or as a hole. */
+  listed: boolean;
+  /** The newer message of the same key that took its place in the lane. */
+  successor: Queued | undefined;
+  /** The listed message whose place it took. */
+  predecessor: Queued | undefined;
+  key: unknown;
+}
+
+/** @internal A request for a place, which waits for capacity as a message does. */
 export interface PlaceRequest {
   state: number;
   granted(): void;
 }
 
-/** @internal What a mailbox needs of its dispatcher. */
+/** @internal The calls of a mailbox to the runner of its messages. */
 export interface MailboxOwner {
-  /** False when its time limit has ended instead. */
-  startWaiting(delivery: Delivery): boolean;
-  /** May take messages back, and call user code. */
-  look(): void;
+  /** False if the message's time limit has ended instead. */
+  startWaiting(delivery: Queued): boolean;
+  /** Withdraws aborted messages of other threads. May call user code. */
+  checkAborts(): void;
 }
 
-/** @internal Why a mailbox did not keep a message. */
+/** @internal The reason why a mailbox did not keep a message. */
 export type Refusal = "refused" | "dropped";
 
 /**
- * The bounded queue in front of one receiver: four lanes by priority, most urgent first, each first in first out, and behind
- * them, in order, those who wait for room. What is taken out of the middle leaves a hole until its turn.
+ * The bounded queue in front of one receiver: four lanes by priority, most urgent first, each first in, first out. Behind them
+ * messages and requests for places wait for capacity, in one order. A message that is removed leaves a hole in its lane.
  *
  * Threads: one.
- * Memory:  one reference a waiting message.
+ * Memory:  one reference per queued message.
  *
  * @internal
  */
 export class Mailbox {
-  readonly #lanes = Array.from({ length: 4 }, () => new Deque<Delivery>());
-  readonly #room = new Deque<Delivery | PlaceRequest>();
+  readonly #lanes = Array.from({ length: 4 }, () => new Deque<Queued>());
+  readonly #waiters = new Deque<Queued | PlaceRequest>();
   readonly #capacity: number;
   readonly #concurrency: number;
   readonly #overflow: Overflow;
   readonly #key: ((message: Message) => unknown) | undefined;
-  readonly #byKey = new Map<unknown, Delivery>();
+  readonly #byKey = new Map<unknown, Queued>();
   #queued = 0;
   #holes = 0;
-  /** Messages and requests that wait for room. */
-  #asking = 0;
+  /** Entries of `#waiters` that still wait, and the messages among them. */
+  #waiting = 0;
+  #messagesWaiting = 0;
   #reserved = 0;
   #running = 0;
   #scheduled = false;
-  #displaced: Delivery | undefined;
-  readonly #pump = (): void => this.#turn();
+  #displaced: Queued | undefined;
+  readonly #pump = (): void => this.#startTurn();
 
+  /** options: checked before. */
   constructor(
     readonly path: string,
     private readonly owner: MailboxOwner,
     options: QueueOptions,
   ) {
-    requireKnown("queue", options, ["capacity", "concurrency", "overflow", "key"]);
-    this.#capacity = requireInteger("queue capacity", options.capacity, 1, 2 ** 22);
-    this.#concurrency = requireInteger("concurrency", options.concurrency ?? 1, 1, 2 ** 20);
+    this.#capacity = options.capacity;
+    this.#concurrency = options.concurrency ?? 1;
     this.#overflow = options.overflow ?? "reject";
-    if (!OVERFLOWS.includes(this.#overflow)) throw new SettingError("overflow", this.#overflow, OVERFLOWS.join(", "));
-    if (options.key !== undefined) requireFunction("queue key", options.key);
-    if ((this.#overflow === "coalesce") !== (options.key !== undefined)) {
-      throw new SettingError("queue key", options.key, 'a function with overflow "coalesce" and absent otherwise');
-    }
     this.#key = options.key;
   }
 
-  /** Messages that wait, for their turn or for room. */
+  /** Messages that are queued or wait for capacity. */
   get waiting(): number {
-    return this.#queued + this.#messagesAsking;
+    return this.#queued + this.#messagesWaiting;
   }
-  #messagesAsking = 0;
 
   full(): boolean {
-    return this.#queued + this.#reserved >= this.#capacity || this.#asking > 0;
+    return this.#queued + this.#reserved >= this.#capacity || this.#waiting > 0;
   }
 
   /** Calls the key function and propagates its exceptions. */
-  identify(delivery: Delivery): void {
+  identify(delivery: Queued): void {
     if (this.#key !== undefined) delivery.key = this.#key(delivery.message);
   }
 
   /**
-   * Takes the message over, or returns why not. `mayWait`: with overflow `wait`, until there is room. Calls nothing: the message
-   * that gave way is `takeDisplaced`.
+   * Queues the message, or returns why not. mayWait: with overflow `wait` it may wait for capacity. Calls no user code;
+   * `popDisplaced` returns the message that it displaced.
    */
-  offer(delivery: Delivery, reserved: boolean, mayWait: boolean): Refusal | undefined {
+  offer(delivery: Queued, reserved: boolean, mayWait: boolean): Refusal | undefined {
     if (this.#key !== undefined && this.#replace(delivery)) {
       if (reserved) this.unreserve();
       return undefined;
@@ -101,21 +108,21 @@ export class Mailbox {
     else if (this.full()) {
       if (this.#overflow === "wait" && mayWait) {
         delivery.listed = true;
-        this.#messagesAsking++;
-        this.ask(delivery);
+        this.#messagesWaiting++;
+        this.waitForCapacity(delivery);
         return undefined;
       }
       if (this.#overflow === "drop-newest") return "dropped";
       if (this.#overflow !== "drop-oldest") return "refused";
-      this.#displaced = this.#oldestBelow(delivery.lane);
+      this.#displaced = this.#popOldest(delivery.lane);
       if (this.#displaced === undefined) return "dropped";
     }
     this.#enqueue(delivery);
     return undefined;
   }
 
-  /** The message that gave way to the one that was offered last, once. */
-  takeDisplaced(): Delivery | undefined {
+  /** Returns, once, the message that the last `offer` displaced. */
+  popDisplaced(): Queued | undefined {
     const displaced = this.#displaced;
     this.#displaced = undefined;
     return displaced;
@@ -126,71 +133,62 @@ export class Mailbox {
     return new MessageDroppedError(this.path, this.#overflow as MessageDroppedError["reason"]);
   }
 
-  /** Waits for room; `granted` is called, at once or later, when a place is reserved. */
-  ask(one: Delivery | PlaceRequest): void {
-    one.state = WAITING;
-    this.#asking++;
-    this.#room.push(one);
-    this.#give();
+  /** Queues a message, or grants a place, at once or when there is capacity. */
+  waitForCapacity(waiter: Queued | PlaceRequest): void {
+    waiter.state = WAITING;
+    this.#waiting++;
+    this.#waiters.push(waiter);
+    this.#admitWaiters();
   }
 
-  /** A place that was reserved is free again. */
+  /** Frees a reserved place. */
   unreserve(): void {
     this.#reserved--;
-    this.#give();
+    this.#admitWaiters();
   }
 
-  /** A request for a place that is no longer wanted. */
+  /** Removes a waiter whose state has changed. Cost: amortised O(1). */
   withdraw(): void {
-    this.#asking--;
-    if (this.#room.length > 2 * this.#asking + HOLES) {
-      this.#room.filter((one) => {
-        const kept = one.state === WAITING;
-        if (!kept) unlist(one);
+    this.#waiting--;
+    if (this.#waiters.length > 2 * this.#waiting + MAX_HOLES) {
+      this.#waiters.filter((waiter) => {
+        const kept = waiter.state === WAITING;
+        if (!kept) unlist(waiter);
         return kept;
       });
     }
-    this.#give();
+    this.#admitWaiters();
   }
 
-  /** A message that waits is taken out; its state is changed before. Cost: amortised O(1). */
-  remove(delivery: Delivery, was: number): void {
+  /** Removes a message whose state has changed; `was` is its previous state. Cost: amortised O(1). */
+  remove(delivery: Queued, was: number): void {
     if (was === WAITING) {
-      this.#messagesAsking--;
+      this.#messagesWaiting--;
       this.withdraw();
       return;
     }
-    this.#forget(delivery);
-    if (delivery.placeHolder !== undefined) delivery.placeHolder.successor = undefined;
+    this.#forgetKey(delivery);
+    if (delivery.predecessor !== undefined) delivery.predecessor.successor = undefined;
     this.#queued--;
     this.#holes++;
-    if (this.#holes > this.#queued + HOLES) {
-      for (const lane of this.#lanes) {
-        lane.filter((one) => {
-          const kept = (one.successor ?? one).state === QUEUED;
-          if (!kept) one.listed = false;
-          return kept;
-        });
-      }
-      this.#holes = 0;
-    }
-    this.#give();
+    if (this.#holes > this.#queued + MAX_HOLES) this.#removeHoles();
+    this.#admitWaiters();
   }
 
-  /** The handler of one of its messages has settled. */
+  /** Called when a handler of one of its messages has settled. */
   finished(): void {
     this.#running--;
     if (this.#queued > 0) this.#schedule();
   }
 
-  /** Starts what waits, now, up to the concurrency. Returns how many handlers were started. */
+  /** Starts queued messages up to the concurrency. Returns the number of started handlers. */
   flush(): number {
     let started = 0;
     for (let one = this.#startNext(); one !== undefined; one = this.#startNext()) if (one) started++;
     return started;
   }
 
-  #enqueue(delivery: Delivery): void {
+  #enqueue(delivery: Queued): void {
     delivery.state = QUEUED;
     delivery.listed = true;
     if (this.#key !== undefined) this.#byKey.set(delivery.key, delivery);
@@ -205,8 +203,8 @@ export class Mailbox {
     queueMicrotask(this.#pump);
   }
 
-  #turn(): void {
-    for (let left = TURN; left > 0 && this.#startNext() !== undefined; left--);
+  #startTurn(): void {
+    for (let left = MAX_PER_TURN; left > 0 && this.#startNext() !== undefined; left--);
     this.#scheduled = false;
     if (this.#queued > 0 && this.#running < this.#concurrency) {
       this.#scheduled = true;
@@ -214,16 +212,16 @@ export class Mailbox {
     }
   }
 
-  /** False when the next message's time was over; undefined when none may start. */
+  /** False if the next message's time limit had ended; undefined if no message may start. */
   #startNext(): boolean | undefined {
-    this.owner.look();
+    this.owner.checkAborts();
     if (this.#running >= this.#concurrency) return undefined;
     for (let number = 0; number < 4; number++) {
       const lane = this.#lanes[number]!;
-      const delivery = lane.length > 0 ? this.#first(lane) : undefined;
+      const delivery = lane.length > 0 ? this.#popFirst(lane) : undefined;
       if (delivery === undefined) continue;
       this.#running++;
-      this.#give();
+      this.#admitWaiters();
       const started = this.owner.startWaiting(delivery);
       if (!started) this.#running--;
       return started;
@@ -231,14 +229,14 @@ export class Mailbox {
     return undefined;
   }
 
-  /** Takes the first message of a lane that is not a hole. */
-  #first(lane: Deque<Delivery>): Delivery | undefined {
-    for (let one = lane.shift(); one !== undefined; one = lane.shift()) {
-      one.listed = false;
-      const delivery = one.successor ?? one;
+  /** Removes and returns the first message of a lane. */
+  #popFirst(lane: Deque<Queued>): Queued | undefined {
+    for (let entry = lane.shift(); entry !== undefined; entry = lane.shift()) {
+      entry.listed = false;
+      const delivery = entry.successor ?? entry;
       if (delivery.state === QUEUED) {
         this.#queued--;
-        this.#forget(delivery);
+        this.#forgetKey(delivery);
         return delivery;
       }
       this.#holes--;
@@ -246,50 +244,62 @@ export class Mailbox {
     return undefined;
   }
 
-  /** A message of the same key takes the place of the one that waits. */
-  #replace(delivery: Delivery): boolean {
+  /** Gives the message the place of the queued message of the same key, if there is one. */
+  #replace(delivery: Queued): boolean {
     const old = this.#byKey.get(delivery.key);
     if (old === undefined) return false;
-    const holder = old.placeHolder ?? old;
-    holder.successor = delivery;
-    delivery.placeHolder = holder;
+    const listed = old.predecessor ?? old;
+    listed.successor = delivery;
+    delivery.predecessor = listed;
     delivery.state = QUEUED;
     this.#byKey.set(delivery.key, delivery);
     this.#displaced = old;
     return true;
   }
 
-  /** Takes out the oldest of the least urgent; undefined when all that wait are more urgent than `lane`. */
-  #oldestBelow(lane: number): Delivery | undefined {
-    let oldest: Delivery | undefined;
-    for (let number = 3; number >= lane && oldest === undefined; number--) oldest = this.#first(this.#lanes[number]!);
+  /** Removes and returns the oldest message of the least urgent lane; undefined if all messages are more urgent than `lane`. */
+  #popOldest(lane: number): Queued | undefined {
+    let oldest: Queued | undefined;
+    for (let number = 3; number >= lane && oldest === undefined; number--)
+      oldest = this.#popFirst(this.#lanes[number]!);
     return oldest;
   }
 
-  #forget(delivery: Delivery): void {
+  #forgetKey(delivery: Queued): void {
     if (this.#key !== undefined && this.#byKey.get(delivery.key) === delivery) this.#byKey.delete(delivery.key);
   }
 
-  #give(): void {
-    while (this.#asking > 0 && this.#queued + this.#reserved < this.#capacity) {
-      const one = this.#room.shift()!;
-      if (one.state !== WAITING) {
-        unlist(one);
+  #removeHoles(): void {
+    for (const lane of this.#lanes) {
+      lane.filter((entry) => {
+        const kept = (entry.successor ?? entry).state === QUEUED;
+        if (!kept) entry.listed = false;
+        return kept;
+      });
+    }
+    this.#holes = 0;
+  }
+
+  #admitWaiters(): void {
+    while (this.#waiting > 0 && this.#queued + this.#reserved < this.#capacity) {
+      const waiter = this.#waiters.shift()!;
+      if (waiter.state !== WAITING) {
+        unlist(waiter);
         continue;
       }
-      this.#asking--;
-      if ("granted" in one) {
+      this.#waiting--;
+      if ("granted" in waiter) {
         this.#reserved++;
-        one.granted();
+        waiter.granted();
       } else {
-        this.#messagesAsking--;
-        this.#enqueue(one);
+        this.#messagesWaiting--;
+        this.#enqueue(waiter);
       }
     }
   }
 }
 
-/** It may be used for another message. */
-function unlist(one: Delivery | PlaceRequest): void {
-  if (!("granted" in one)) one.listed = false;
+/** Marks a message as removed from the list, so that its delivery may be reused. */
+function unlist(waiter: Queued | PlaceRequest): void {
+  if (!("granted" in waiter)) waiter.listed = false;
 }

@@ -1,76 +1,70 @@
-import { Deque } from "../pool/deque.js";
-import type { Observed } from "../pool/message.js";
+import * as check from "../pool/checks.js";
+import type { Message, Observed } from "../pool/message.js";
+import { ReaderQueue } from "../pool/reader-queue.js";
 import { DROPPED, type Receiver } from "./receiver.js";
+import type { Registry } from "./registry.js";
+import type { StreamOptions } from "./system-options.js";
+
+const STREAM_OPTIONS = { name: check.text, signal: check.signal, capacity: check.integerFrom(1, 2 ** 22) };
 
 /**
  * The messages of a template, for `for await`. At most `capacity` wait for the loop; beyond, the oldest are lost and counted.
  * Ends with `close`, with the end of the loop, with its signal, or with the system.
  *
- * Memory: an object per message, which is the loop's to keep.
+ * Memory: an object per message, which the loop may keep.
  */
 export class MessageStream<Body = unknown, Params extends string = string> implements AsyncIterableIterator<
   Observed<Body, unknown, Params>
 > {
-  readonly #waiting = new Deque<Observed<Body, unknown, Params>>();
-  readonly #readers = new Deque<(result: IteratorResult<Observed<Body, unknown, Params>, undefined>) => void>();
+  readonly #messages = new ReaderQueue<Observed<Body, unknown, Params>>();
+  readonly #receiver: Receiver;
+  readonly #ended: () => void;
   #closed = false;
   #lost = 0;
-  /** Its observer, whose queue holds what was sent in this turn. */
-  #receiver: Receiver | undefined;
-  #ended: (() => void) | undefined;
 
   /** @internal */
-  constructor(private readonly capacity: number) {}
-
-  /** Messages that the loop did not get: it was too slow, or it was left before. */
-  get lost(): number {
-    return this.#lost + (this.#receiver?.counts[DROPPED] ?? 0);
-  }
-
-  /** @internal */
-  _begin(receiver: Receiver, ended: () => void): void {
-    this.#receiver = receiver;
-    this.#ended = ended;
-  }
-
-  /** @internal */
-  _take(message: Observed<Body, unknown, Params>): void {
-    if (this.#closed) return;
-    const kept = message.keep();
-    const reader = this.#readers.shift();
-    if (reader !== undefined) reader({ value: kept, done: false });
-    else {
-      if (this.#waiting.length >= this.capacity) {
-        this.#waiting.shift();
+  constructor(registry: Registry, template: string, options: StreamOptions) {
+    check.options("options", options, STREAM_OPTIONS);
+    const { capacity = 1_024, ...registration } = options;
+    const observer = (message: Message): void => {
+      if (this.#closed) return;
+      if (this.#messages.length >= capacity) {
+        this.#messages.shift();
         this.#lost++;
       }
-      this.#waiting.push(kept);
-    }
+      this.#messages.push(message.keep() as never);
+    };
+    const close = (): void => this.close();
+    this.#receiver = registry.observe(template, observer, { ...registration, queue: { capacity } }, false);
+    this.#receiver.ended = close;
+    this.#ended = () => registry.onClosed.delete(close);
+    registry.onClosed.add(close);
+    // The signal is aborted.
+    if (this.#receiver.retired) this.close();
+  }
+
+  /** Messages that the loop did not get: it was too slow, or it ended before. */
+  get lost(): number {
+    return this.#lost + this.#receiver.counts[DROPPED]!;
   }
 
   /** Accepts no more messages; the loop ends after those sent before. */
   close(): void {
     if (this.#closed) return;
-    this.#receiver?.mailbox?.flush();
+    this.#receiver.mailbox!.flush();
     this.#closed = true;
-    this.#receiver?.remove();
-    this.#ended?.();
-    for (let reader = this.#readers.shift(); reader !== undefined; reader = this.#readers.shift()) {
-      reader({ value: undefined, done: true });
-    }
+    this.#receiver.remove();
+    this.#ended();
+    this.#messages.close();
   }
 
   next(): Promise<IteratorResult<Observed<Body, unknown, Params>, undefined>> {
-    const value = this.#waiting.shift();
-    if (value !== undefined) return Promise.resolve({ value, done: false });
-    if (this.#closed) return Promise.resolve({ value: undefined, done: true });
-    return new Promise((resolve) => this.#readers.push(resolve));
+    return this.#messages.next();
   }
 
   return(): Promise<IteratorResult<Observed<Body, unknown, Params>, undefined>> {
     this.close();
-    this.#lost += this.#waiting.length;
-    this.#waiting.filter(() => false);
+    while (this.#messages.shift() !== undefined) this.#lost++;
     return Promise.resolve({ value: undefined, done: true });
   }
 

@@ -1,44 +1,47 @@
+import * as check from "../pool/checks.js";
 import type { Message } from "../pool/message.js";
-import { requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
-import type { Run } from "./receiver.js";
 import { adopt, isThenable } from "../pool/thenable.js";
 
-/** Work around a handler. `before` runs outside in, `after` and `error` inside out. */
+/** @internal */
+export type Run = (message: Message) => unknown;
+
+/** Functions that run around a handler: `before` from the outermost middleware inwards, `after` and `error` outwards. */
 export interface Middleware {
   /** Runs before the handler; throws or rejects to stop the message. */
   readonly before?: (message: Message) => unknown;
-  /** Sees the reply; what it returns is ignored, a promise is awaited. */
+  /** Gets the reply. A returned promise is awaited, and its value ignored. */
   readonly after?: (message: Message, reply: unknown) => unknown;
-  /** Its return value becomes the reply; throws to pass the error on. */
+  /** The return value becomes the reply; throws to pass the error on. */
   readonly error?: (error: unknown, message: Message) => unknown;
 }
 
-const PARTS = ["before", "after", "error"] as const;
+const MIDDLEWARE = { before: check.callable, after: check.callable, error: check.callable };
+const NAMES = ["before", "after", "error"] as const;
 
-/** @internal Throws SettingError for what would run nothing around a handler. */
+/** @internal Throws SettingError for an object without any of the three functions, or with unknown members. */
 export function checkMiddleware(middleware: Middleware): void {
   const bound = "an object with the functions before, after or error";
-  if (typeof middleware !== "object" || middleware === null || !PARTS.some((part) => part in middleware)) {
-    throw new SettingError("middleware", middleware, bound);
+  if (typeof middleware !== "object" || middleware === null || !NAMES.some((part) => part in middleware)) {
+    throw new check.SettingError("middleware", middleware, bound);
   }
-  // An object of a class may have members of its own.
+  for (const part of NAMES) if (middleware[part] !== undefined) check.callable(`middleware.${part}`, middleware[part]);
+  // An instance of a class may have other members.
   const prototype: unknown = Object.getPrototypeOf(middleware);
-  if (prototype === Object.prototype || prototype === null) requireKnown("middleware", middleware, PARTS);
-  for (const part of PARTS) if (middleware[part] !== undefined) requireFunction(`middleware.${part}`, middleware[part]);
+  if (prototype === Object.prototype || prototype === null) check.options("middleware", middleware, MIDDLEWARE);
 }
 
-/** @internal The `middleware` of a handler's options. */
-export function checkMiddlewares(middleware: readonly Middleware[]): void {
-  if (!Array.isArray(middleware)) throw new SettingError("middleware", middleware, "an array");
+/** @internal Throws SettingError. */
+export function checkMiddlewares(setting: string, middleware: unknown): void {
+  if (!Array.isArray(middleware)) throw new check.SettingError(setting, middleware, "an array");
   for (const one of middleware as readonly Middleware[]) checkMiddleware(one);
 }
 
-/** @internal `run` inside all of `middleware`, the first outermost. `look` finds out what senders have given up. */
-export function wrap(run: Run, middleware: readonly Middleware[], look: () => void): Run {
-  return middleware.reduceRight<Run>((inner, one) => wrapOne(inner, one, look), run);
+/** @internal Wraps `run` in all of `middleware`, the first outermost. checkAborts: withdraws aborted messages of other threads. */
+export function wrap(run: Run, middleware: readonly Middleware[], checkAborts: () => void): Run {
+  return middleware.reduceRight<Run>((inner, one) => wrapOne(inner, one, checkAborts), run);
 }
 
-function wrapOne(inner: Run, { before, after, error }: Middleware, look: () => void): Run {
+function wrapOne(inner: Run, { before, after, error }: Middleware, checkAborts: () => void): Run {
   const rescue = (thrown: unknown, message: Message): unknown => {
     if (error === undefined) throw thrown;
     return error(thrown, message);
@@ -51,9 +54,9 @@ function wrapOne(inner: Run, { before, after, error }: Middleware, look: () => v
     const reply = inner(message);
     return isThenable(reply) ? adopt(reply).then((value) => finish(message, value)) : finish(message, reply);
   };
-  /** After a promise: the sender may have given up since. */
+  /** Runs the handler after an asynchronous `before`, unless the sender has given up meanwhile. */
   const resume = (message: Message): unknown => {
-    look();
+    checkAborts();
     const { signal } = message;
     if (signal?.aborted === true) throw signal.reason;
     return proceed(message);

@@ -1,9 +1,9 @@
 import type { Receiver } from "./receiver.js";
 
 /**
- * The observers of templates of one shape, or of several such groups that match one path together.
+ * The observers of templates of one shape, or the union of several such groups that match one path.
  *
- * Memory: a list for each combination that a path needed; made once, and again after a change.
+ * Memory: a list per combination of groups that a path has needed since the last change.
  *
  * @internal
  */
@@ -22,7 +22,7 @@ export class ObserverGroup {
     this.list = this.list.filter((other) => other !== receiver);
   }
 
-  /** This group and another one, as of `version` of the registry. */
+  /** The union with another group, cached until `version` of the registry changes. */
   and(other: ObserverGroup, version: number): ObserverGroup {
     if (this.#version !== version) {
       this.#joined.clear();

@@ -1,19 +1,18 @@
 import { type Route, segmentEnd } from "../pool/route.js";
 import { RouteConflictError } from "./bus-error.js";
 
-/** From so many branches on, a table finds the one of an ASCII character. */
-const FEW = 6;
+/** Most edges below a node that are searched linearly; with more of them, an array by character finds them. */
+const MAX_LINEAR = 6;
 
-/** An edge of the tree: the text on it, and what hangs below. */
+/** An edge of the tree with its text, and the node at its end. */
 class Edge<T> {
   value: T | undefined = undefined;
   wildcard: T | undefined = undefined;
   parameter: Edge<T> | undefined = undefined;
-  /** The first characters of the edges below, in order, and the edges. */
-  codes: number[] = [];
-  edges: Edge<T>[] = [];
-  /** By ASCII character, the position in `edges`; -1 if there is none. */
-  table: Int32Array | undefined = undefined;
+  /** The edges below, and their first characters. */
+  readonly edges: Edge<T>[] = [];
+  readonly codes: number[] = [];
+  #byCode: (Edge<T> | undefined)[] | undefined = undefined;
 
   constructor(
     public above: Edge<T> | undefined,
@@ -26,70 +25,49 @@ class Edge<T> {
   }
 
   find(code: number): Edge<T> | undefined {
-    const { table, codes } = this;
-    if (table !== undefined && code < 128) {
-      const at = table[code]!;
-      return at < 0 ? undefined : this.edges[at];
-    }
-    if (codes.length <= FEW) {
-      for (let at = 0; at < codes.length; at++) if (codes[at] === code) return this.edges[at];
-      return undefined;
-    }
-    const at = this.#place(code);
-    return codes[at] === code ? this.edges[at] : undefined;
+    if (this.#byCode !== undefined) return this.#byCode[code];
+    const { codes } = this;
+    for (let at = 0; at < codes.length; at++) if (codes[at] === code) return this.edges[at];
+    return undefined;
   }
 
   put(code: number, edge: Edge<T>): void {
-    const at = this.#place(code);
-    const there = this.codes[at] === code ? 1 : 0;
-    this.codes.splice(at, there, code);
-    this.edges.splice(at, there, edge);
-    this.#index();
+    const at = this.codes.indexOf(code);
+    if (at >= 0) this.edges[at] = edge;
+    else {
+      this.codes.push(code);
+      this.edges.push(edge);
+    }
+    if (this.#byCode !== undefined) this.#byCode[code] = edge;
+    else if (this.codes.length > MAX_LINEAR) {
+      this.#byCode = [];
+      for (const below of this.edges) this.#byCode[below.text[0]!] = below;
+    }
   }
 
   remove(code: number): void {
-    const at = this.#place(code);
+    const at = this.codes.indexOf(code);
     this.codes.splice(at, 1);
     this.edges.splice(at, 1);
-    this.#index();
-  }
-
-  #place(code: number): number {
-    let low = 0;
-    let high = this.codes.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.codes[middle]! < code) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #index(): void {
-    if (this.codes.length <= FEW) this.table = undefined;
-    else {
-      this.table ??= new Int32Array(128);
-      this.table.fill(-1);
-      for (const [at, code] of this.codes.entries()) if (code < 128) this.table[code] = at;
-    }
+    if (this.#byCode !== undefined) this.#byCode[code] = undefined;
   }
 }
 
 /**
  * Finds the value of the most specific template that matches a path, or of every template that does. Segment by segment from
- * the left, fixed text comes before a parameter, and a parameter before a wildcard. A parameter matches one segment that is
- * not empty, a wildcard matches the rest, which may be empty.
+ * the left, fixed text precedes a parameter, and a parameter precedes a wildcard. A parameter matches one non-empty segment, a
+ * wildcard the rest, which may be empty.
  *
  * Threads: one.
- * Memory:  an object an edge; `match` allocates nothing.
- * Source:  Morrison 1968 (PATRICIA). Adding and removing cost the template's length, whatever else is there.
+ * Memory:  an object per edge; `match` allocates nothing.
+ * Source:  Morrison 1968 (PATRICIA). Adding and removing cost the length of the template.
  */
 export class PathRouter<T> {
   readonly #routes = new Map<string, { readonly route: Route; readonly value: T }>();
   /** The template of each shape. */
   readonly #shapes = new Map<string, string>();
   readonly #root = new Edge<T>(undefined, []);
-  /** The branches not taken: edges to be entered behind a parameter that begins at `#openAt`, and wildcards' values. */
+  /** The alternatives of a search: edges after a parameter that begins at `#openAt`, or values of wildcards. */
   readonly #openEdges: (Edge<T> | undefined)[] = [];
   readonly #openValues: (T | undefined)[] = [];
   readonly #openAt: number[] = [];
@@ -107,7 +85,7 @@ export class PathRouter<T> {
     return this.#routes.values();
   }
 
-  /** Throws RouteConflictError when a template that differs only in the names of its parameters is there. */
+  /** Throws RouteConflictError if there is a template that differs only in the names of its parameters. */
   add(route: Route, value: T): void {
     const { shape } = route;
     const other = this.#shapes.get(shape);
@@ -141,7 +119,7 @@ export class PathRouter<T> {
     return this.#walk(path, undefined);
   }
 
-  /** Writes the values of all templates that match to the front of `found`, which is used again, and returns how many. */
+  /** Writes the values of all matching templates to the front of `found`, most specific first, and returns their number. */
   matchAll(path: string, found: T[]): number {
     this.#count = 0;
     if (this.#routes.size > 0) this.#walk(path, found);
@@ -198,17 +176,17 @@ export class PathRouter<T> {
     }
   }
 
-  /** The edge at whose end the route's text has been read, made on request; its wildcard, where it has one, comes behind. */
-  #edgeOf(route: Route, make: boolean): Edge<T> | undefined {
+  /** The edge at which the route ends, without its wildcard. create: adds missing edges. */
+  #edgeOf(route: Route, create: boolean): Edge<T> | undefined {
     let edge: Edge<T> | undefined = this.#root;
     const { texts, hasWildcard } = route;
     const last = hasWildcard ? texts.length - 2 : texts.length - 1;
     for (let index = 0; index <= last && edge !== undefined; index++) {
       if (index > 0) {
-        if (make) edge.parameter ??= new Edge(edge, []);
+        if (create) edge.parameter ??= new Edge(edge, []);
         edge = edge.parameter;
       }
-      if (edge !== undefined) edge = make ? insert(edge, texts[index]!) : follow(edge, texts[index]!);
+      if (edge !== undefined) edge = create ? insert(edge, texts[index]!) : follow(edge, texts[index]!);
     }
     return edge;
   }
@@ -221,7 +199,7 @@ function follow<T>(from: Edge<T>, text: string): Edge<T> | undefined {
   return edge;
 }
 
-/** The edge below `from` at whose end `text` has been read; edges are split where they differ. */
+/** The edge below `from` at which `text` ends. Adds and splits edges. */
 function insert<T>(from: Edge<T>, text: string): Edge<T> {
   let edge = from;
   let at = 0;
@@ -240,7 +218,7 @@ function insert<T>(from: Edge<T>, text: string): Edge<T> {
   return edge;
 }
 
-/** A new edge above `edge` that takes the first `shared` characters of its text. */
+/** Inserts an edge above `edge` with the first `shared` characters of its text. */
 function split<T>(edge: Edge<T>, shared: number): Edge<T> {
   const upper = new Edge(edge.above, edge.text.slice(0, shared));
   edge.above!.put(upper.text[0]!, upper);

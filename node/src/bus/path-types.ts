@@ -1,18 +1,16 @@
-import type { ParamsOf } from "../pool/route.js";
-
 /** Bodies and replies by path template, for `new MessageSystem<Routes>()`. */
 export interface RouteTypes {
   readonly body?: unknown;
   readonly reply?: unknown;
 }
 
-/** Any object type whose values are RouteTypes, an interface too. */
+/** An object type whose values are RouteTypes; may be an interface. */
 export type RouteMap<Routes> = { readonly [Template in keyof Routes]: RouteTypes };
 
-/** The routes of a system that was given no types: any path, any body. */
+/** The routes of a system without types: any path, any body. */
 export type Untyped = Record<string, { readonly body: unknown; readonly reply: unknown }>;
 
-/** The paths that a template matches, as a type: `"bbo://{symbol}"` gives `bbo://${string}`. */
+/** The type of the paths that a template matches: `bbo://${string}` for `"bbo://{symbol}"`. */
 export type PathsOf<Template> = Template extends `${infer Head}{${string}}${infer Tail}`
   ? `${Head}${string}${PathsOf<Tail>}`
   : Template extends `${infer Head}/*`
@@ -34,7 +32,5 @@ export type ReplyOf<Routes, Path extends string> = Routes[Known<Routes, Path>] e
   ? Reply
   : undefined;
 
-/** Every path that some template of `Routes` matches. */
+/** The paths that templates of `Routes` match. */
 export type AnyPath<Routes> = PathsOf<keyof Routes & string>;
-
-export type { ParamsOf };

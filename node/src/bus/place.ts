@@ -1,18 +1,36 @@
-import { requireArguments, requireDuration, requireKnown } from "../pool/pool-error.js";
+import * as check from "../pool/checks.js";
 import { NoHandlerError, PlaceExpiredError, RequestTimeoutError, SystemClosedError } from "./bus-error.js";
-import { checkSendOptions, requireSignal } from "./check-options.js";
-import type { Deadline } from "./deadlines.js";
-import { DONE, RUNNING, WAITING } from "./delivery.js";
-import type { Dispatcher } from "./dispatcher.js";
+import { checkSendOptions } from "./check-options.js";
+import type { Deadline, Deadlines } from "./deadlines.js";
+import { DONE, RUNNING, WAITING } from "./delivery-state.js";
 import type { Receiver } from "./receiver.js";
-import type { ReadyOptions, SendOptions } from "./system-options.js";
 import { unwatchSignal, watchSignal } from "./signals.js";
+import type { ReadyOptions, SendOptions } from "./system-options.js";
 
+/** Default of `holdMs`. */
 const HOLD_MS = 5_000;
+const OPTIONS = { signal: check.signal, timeoutMs: check.duration, holdMs: check.duration };
+
+/** @internal The dispatcher that a place sends through. */
+export interface PlaceOwner {
+  /** Places that are held or waited for. */
+  readonly places: Set<Place>;
+  readonly deadlines: Deadlines;
+  readonly contexts: { readonly mayStillSend: boolean };
+  post(
+    path: string,
+    given: undefined,
+    body: unknown,
+    options: SendOptions | undefined,
+    mode: "send",
+    known: Receiver,
+    reserved: boolean,
+  ): unknown;
+}
 
 /**
- * A place in the queue of a handler. It belongs to the caller until it is used or released, or until its signal, its time
- * limit or `close` takes it back. Those who wait for places get them in order.
+ * A reserved place in the queue of a handler. The caller holds it until it is used or released, or until its signal, its time
+ * limit or `close` revokes it. Requests for places are granted in order.
  */
 export class Place<Body = unknown, Reply = unknown> {
   /** @internal */
@@ -24,7 +42,7 @@ export class Place<Body = unknown, Reply = unknown> {
   /** @internal */
   constructor(
     readonly path: string,
-    private readonly dispatcher: Dispatcher,
+    private readonly dispatcher: PlaceOwner,
     /** @internal */ readonly receiver: Receiver,
     private readonly options: ReadyOptions,
     private readonly resolve: (place: Place<Body, Reply>) => void,
@@ -35,42 +53,43 @@ export class Place<Body = unknown, Reply = unknown> {
     if (signal !== undefined) watchSignal(signal, this.#abort);
     this.#limit(timeoutMs);
     if (receiver.mailbox === undefined) this.granted();
-    else receiver.mailbox.ask(this);
+    else receiver.mailbox.waitForCapacity(this);
   }
 
   /** @internal */
   granted(): void {
     this.state = RUNNING;
-    this.#deadline?.done();
+    this.#deadline?.cancel();
     this.#limit(this.options.holdMs ?? HOLD_MS);
     this.resolve(this);
   }
 
-  /** True until it is used, released or taken back. */
+  /** True until it is used, released or revoked. */
   get held(): boolean {
     return this.state === RUNNING;
   }
 
-  /** Sends into the place. Throws PlaceExpiredError when it is not held any more; a message that is refused at the call leaves it held. */
+  /** Sends into the place. Throws PlaceExpiredError if the place is not held. A message that is refused at the call leaves it held. */
   send(body?: Body, options?: SendOptions): Promise<Reply> | Reply {
-    requireArguments("send of a place", arguments.length, 2);
+    check.argumentCount("send of a place", arguments.length, 2);
     if (options !== undefined) checkSendOptions(options);
     if (options?.signal?.aborted === true && this.held) throw options.signal.reason;
-    this.#use();
+    if (!this.held) throw new PlaceExpiredError(this.path, this.#cause);
+    this.#finish(undefined);
     const { receiver, path } = this;
     const reserved = receiver.mailbox !== undefined;
     try {
       return this.dispatcher.post(path, undefined, body, options, "send", receiver, reserved) as Promise<Reply>;
     } catch (error) {
-      // Refused before it got to the queue, by the pool: the place is held again.
+      // The pool refused the message before it reached the queue.
       if (reserved) this.#hold();
       throw error;
     }
   }
 
-  /** Passes the place to the next waiter. Does nothing if it is no longer held. */
+  /** Passes the place to the next waiter, if it is held. */
   release(): void {
-    requireArguments("release", arguments.length, 0);
+    check.argumentCount("release", arguments.length, 0);
     this._end(undefined);
   }
 
@@ -90,11 +109,6 @@ export class Place<Body = unknown, Reply = unknown> {
     }
   }
 
-  #use(): void {
-    if (this.state !== RUNNING) throw new PlaceExpiredError(this.path, this.#cause);
-    this.#finish(undefined);
-  }
-
   #hold(): void {
     const { signal, holdMs = HOLD_MS } = this.options;
     this.state = RUNNING;
@@ -106,7 +120,7 @@ export class Place<Body = unknown, Reply = unknown> {
   #finish(cause: unknown): void {
     this.state = DONE;
     this.#cause = cause;
-    this.#deadline?.done();
+    this.#deadline?.cancel();
     unwatchSignal(this.options.signal, this.#abort);
     this.dispatcher.places.delete(this as unknown as Place);
   }
@@ -119,21 +133,18 @@ export class Place<Body = unknown, Reply = unknown> {
   }
 }
 
-/** @internal A promise of a place in the queue of the handler of `path`. */
+/** @internal Requests a place in the queue of the handler of `path`. */
 export function placeIn<Body, Reply>(
   path: string,
-  dispatcher: Dispatcher,
+  dispatcher: PlaceOwner,
   receiver: Receiver | undefined,
   options: ReadyOptions,
   closing: boolean,
 ): Promise<Place<Body, Reply>> {
   return new Promise((resolve, reject) => {
-    requireKnown("options", options, ["signal", "timeoutMs", "holdMs"]);
-    const { signal, timeoutMs, holdMs } = options;
-    if (timeoutMs !== undefined) requireDuration("timeoutMs", timeoutMs);
-    if (holdMs !== undefined) requireDuration("holdMs", holdMs);
-    if (signal !== undefined) requireSignal(signal);
-    if (closing && !dispatcher.mayStillSend) throw new SystemClosedError(path);
+    check.options("options", options, OPTIONS);
+    const { signal } = options;
+    if (closing && !dispatcher.contexts.mayStillSend) throw new SystemClosedError(path);
     if (signal?.aborted === true) throw signal.reason;
     if (receiver === undefined) throw new NoHandlerError(path);
     const place = new Place<Body, Reply>(path, dispatcher, receiver, options, resolve, reject);

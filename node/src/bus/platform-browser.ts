@@ -1,13 +1,34 @@
-// Like platform.ts, for browsers, which have no context for asynchronous calls and no diagnostics channels.
-import type { Channels, Scope, Store } from "./platform.js";
+// platform.ts for browsers, which have no asynchronous contexts and no diagnostics channels.
+import type { Channels, Scope } from "./platform.js";
 
-export type { Channels, Scope, Store };
+export type { Channels, Scope };
 
 export function captureScope(): Scope | undefined {
   return undefined;
 }
 
-export function makeStore<T>(_owner: object): Store<T> | undefined {
+export function runIn<A, Result>(_scope: Scope, run: (argument: A) => Result, argument: A): Result {
+  return run(argument);
+}
+
+export { runIn as runIsolated };
+
+export function beginMarks(_owner: object): boolean {
+  return false;
+}
+
+export function endMarks(_owner: object): void {}
+
+export function runMarked<A, Result>(
+  _owner: object,
+  _value: unknown,
+  run: (argument: A) => Result,
+  argument: A,
+): Result {
+  return run(argument);
+}
+
+export function markOf(_owner: object): unknown {
   return undefined;
 }
 

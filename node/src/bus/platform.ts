@@ -1,39 +1,82 @@
-// What the bus takes from Node. Bundlers for browsers take platform-browser.ts in its place (`browser` in package.json).
+// The functions of Node that the bus uses. Bundlers for browsers use platform-browser.ts instead (`browser` in package.json).
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { randomFillSync } from "node:crypto";
 import { tracingChannel } from "node:diagnostics_channel";
 
-/** @internal */
-export interface Scope {
-  runInAsyncScope<Argument>(run: (argument: Argument) => void, self: undefined, argument: Argument): void;
-}
+/** @internal A captured asynchronous context. */
+export type Scope = AsyncResource;
 
-/** @internal */
-export interface Store<T> {
-  run<Argument>(value: T, run: (argument: Argument) => void, argument: Argument): void;
-  getStore(): T | undefined;
-  disable(): void;
-}
-
-/** @internal */
+/** @internal The asynchronous context of the caller. */
 export function captureScope(): Scope | undefined {
-  return new AsyncResource("MillpondMessage") as Scope;
+  return new AsyncResource("MillpondMessage");
 }
 
-/** Before Node 24 each store that was ever used slows every promise of the process down, until it is disabled. */
-const dropped = new FinalizationRegistry<Store<unknown>>((store) => store.disable());
-
-/** @internal A store that is disabled with its owner's collection at the latest. */
-export function makeStore<T>(owner: object): Store<T> | undefined {
-  const store = new AsyncLocalStorage<T>() as Store<T>;
-  dropped.register(owner, store as Store<unknown>);
-  return store;
+/** @internal Runs `run` in the scope's context. Before Node 24, `enterWith` in `run` changes the scope. */
+export function runIn<A, Result>(scope: Scope, run: (argument: A) => Result, argument: A): Result {
+  return scope.runInAsyncScope(run as never, undefined, argument) as Result;
 }
 
-/** @internal The channels of one kind of operation, as `node:diagnostics_channel` has them. */
+const isolate = <A, Result>(run: (argument: A) => Result, argument: A): Result =>
+  runIn(new AsyncResource("MillpondMessage"), run, argument);
+
+/** @internal Like `runIn`, without changes of the scope, for a scope that is used again. */
+export function runIsolated<A, Result>(scope: Scope, run: (argument: A) => Result, argument: A): Result {
+  return scope.runInAsyncScope(isolate as never, undefined, run, argument) as Result;
+}
+
+/** The work for which a context runs: for a system its delivery, for a bridge its call. */
+interface Mark {
+  readonly owner: object;
+  readonly value: unknown;
+  /** Marks of other owners. */
+  readonly outer: Mark | undefined;
+}
+
+/** The store of all owners: before Node 24 each store in use slows down every promise of the process. */
+const marks = new AsyncLocalStorage<Mark | undefined>();
+let owners = 0;
+
+function ownerEnded(): void {
+  owners--;
+  if (owners === 0) marks.disable();
+}
+
+const collected = new FinalizationRegistry<undefined>(ownerEnded);
+
+/** @internal Starts the use of marks by an owner, until `endMarks` or the owner's collection. False without contexts. */
+export function beginMarks(owner: object): boolean {
+  owners++;
+  collected.register(owner, undefined, owner);
+  return true;
+}
+
+/** @internal Ends the use of marks by an owner. After the last one, the store is disabled. */
+export function endMarks(owner: object): void {
+  if (collected.unregister(owner)) ownerEnded();
+}
+
+function without(mark: Mark | undefined, owner: object): Mark | undefined {
+  if (mark === undefined || mark.owner === owner) return mark?.outer;
+  const outer = without(mark.outer, owner);
+  return outer === mark.outer ? mark : { ...mark, outer };
+}
+
+/** @internal Runs `run` in a context whose mark of the owner is `value`. */
+export function runMarked<A, Result>(owner: object, value: unknown, run: (argument: A) => Result, argument: A): Result {
+  return marks.run({ owner, value, outer: without(marks.getStore(), owner) }, run, argument);
+}
+
+/** @internal The owner's mark in the caller's context. */
+export function markOf(owner: object): unknown {
+  let mark = marks.getStore();
+  while (mark !== undefined && mark.owner !== owner) mark = mark.outer;
+  return mark?.value;
+}
+
+/** @internal The tracing channels of one kind of operation. */
 export interface Channels {
   readonly hasSubscribers: boolean;
-  /** Runs `run` with what subscribers bound to `start`. */
+  /** Runs `run` with the stores that subscribers bound to `start`. */
   start<T>(context: object, run: () => T): T;
   publish(event: "end" | "asyncStart" | "asyncEnd" | "error", context: object): void;
 }
@@ -54,7 +97,7 @@ export function channelsOf(name: string): Channels | undefined {
 /** @internal */
 export const fillRandom: (bytes: Uint8Array) => void = randomFillSync;
 
-/** @internal Runs `run` after timers and sockets had their turn. */
+/** @internal Runs `run` after timers and sockets had a turn. */
 export const soon: (run: () => void) => void = setImmediate;
 
 /** @internal */

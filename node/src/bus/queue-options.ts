@@ -4,16 +4,16 @@ export type Priority = "critical" | "high" | "medium" | "low";
 export type Overflow = "reject" | "drop-oldest" | "drop-newest" | "coalesce" | "wait";
 
 export interface QueueOptions {
-  /** Most messages that wait, all priorities together, 1 to 4,194,304. */
+  /** Most queued messages, of all priorities together, 1 to 4,194,304. */
   readonly capacity: number;
   /**
-   * What happens when a message finds the queue full: it is refused (`reject`, the default), it is dropped (`drop-newest`),
-   * the oldest of the least urgent is dropped (`drop-oldest`), or its sender waits (`wait`).
+   * Policy of a full queue for a further message: it refuses it (`reject`, the default), drops it (`drop-newest`), drops the oldest of the
+   * least urgent messages (`drop-oldest`), or lets its sender wait (`wait`).
    */
   readonly overflow?: Overflow;
-  /** Handlers that run at once, 1 by default. */
+  /** Most handlers that run at once, 1 by default. */
   readonly concurrency?: number;
-  /** For `coalesce`: of the waiting messages with one key only the newest stays, at the place of the first. */
+  /** For `coalesce`: of the queued messages with the same key only the newest stays, at the place of the first. */
   readonly key?: (message: Message) => unknown;
 }
 

@@ -1,21 +1,18 @@
-import type { Message } from "../pool/message.js";
 import { NO_PARAMETERS, type Route } from "../pool/route.js";
 import type { BusError } from "./bus-error.js";
 import type { Mailbox, Refusal } from "./mailbox.js";
-import type { RetryPolicy } from "./retry.js";
+import type { Run } from "./middleware.js";
+import type { RetryOptions } from "./retry.js";
 import type { ReceiverStats } from "./system-options.js";
 import { LatencyHistogram } from "./telemetry.js";
 
-/** @internal */
-export type Run = (message: Message) => unknown;
-
-/** @internal Refuses messages while it is full. */
+/** @internal The queue of a handler, or the bridge to its thread: refuses messages while it is full. */
 export interface Entry {
   full(): boolean;
   errorOf(refusal: Refusal): BusError;
 }
 
-/** @internal What is counted for a receiver, by position in `counts`. */
+/** @internal Positions of a receiver's counters in `counts`. */
 export const SENT = 0;
 export const HANDLED = 1;
 export const FAILED = 2;
@@ -25,50 +22,51 @@ export const ABORTED = 5;
 export const EXPIRED = 6;
 export const RETRIED = 7;
 
-/** Calls in a row without a promise, after which a handler is called on the shortest way. */
-const PROVEN = 8;
+/** Calls without a promise after which a handler counts as synchronous. */
+const SYNCHRONOUS_CALLS = 8;
 
 /**
- * A handler or an observer of one template, and what happened to its messages.
+ * A handler or an observer of one template, with the counts of its messages.
  *
  * @internal
  */
 export class Receiver {
   readonly counts = new Float64Array(8);
-  /** Sent and handled on the fast path, in addition to those in `counts`: a field costs less than an element. */
-  shortest = 0;
+  /** Messages sent and handled on the fast path, in addition to `counts`: a field costs less than an array element. */
+  fastSends = 0;
   readonly latency: LatencyHistogram | undefined;
-  /** Different for each receiver of a system. */
+  /** Unique in the system. */
   name = "";
   mailbox: Mailbox | undefined = undefined;
-  /** What may refuse its messages: its mailbox, or the way to another thread. */
   entry: Entry | undefined = undefined;
-  /** Set where a message may go straight to the handler; the registry takes it back with each change. */
+  /** The function for the fast path, if it may be used. The registry clears it with each change. */
   direct: Run | undefined = undefined;
-  /** Of the registry, when what is kept here of it was right. */
+  /** The version of the registry for which `direct` and `observers` are valid. */
   version = -1;
-  /** Where a message finds its parameters. */
+  /** The route from which a message reads its parameters. */
   readonly parameters: Route;
-  /** Of a handler of a path without parameters: its observers, as of `version`. */
+  /** The observers of a handler's path, if its template has no parameters. */
   observers: readonly Receiver[] = [];
   /** Messages between their send and their end. */
   active = 0;
-  /** It was removed; what waits is still handled. */
+  /** Whether an observer has the default queue. */
+  queuedByDefault = false;
+  /** Whether it was removed. Queued messages are still handled. */
   retired = false;
-  /** Called once when it was removed and has no message any more. */
+  /** Called when it was removed and has no messages any more. */
   ended: (() => void) | undefined = undefined;
-  /** It has given a promise. */
+  /** Whether it has returned a promise. */
   async: boolean;
   #synchronous = 0;
 
   constructor(
     readonly route: Route,
-    readonly kind: "handler" | "command" | "query" | "observer",
+    readonly kind: "handler" | "observer",
     /** The function that was registered. */
     readonly handler: unknown,
     readonly run: Run,
     readonly once: boolean,
-    readonly retry: RetryPolicy | undefined,
+    readonly retry: RetryOptions | undefined,
     latency: boolean,
     readonly remove: () => void,
   ) {
@@ -81,25 +79,25 @@ export class Receiver {
     return this.kind === "observer";
   }
 
-  /** True once, when it has given so many replies without a promise that it may be called on the shortest way. */
+  /** Counts a reply without a promise. True for the one with which the handler begins to count as synchronous. */
   provesSynchronous(): boolean {
     this.#synchronous++;
-    return this.#synchronous === PROVEN;
+    return this.#synchronous === SYNCHRONOUS_CALLS;
   }
 
   get synchronous(): boolean {
-    return !this.async && this.#synchronous >= PROVEN;
+    return !this.async && this.#synchronous >= SYNCHRONOUS_CALLS;
   }
 
   stats(): ReceiverStats {
-    const { counts, shortest, mailbox } = this;
+    const { counts, fastSends, mailbox } = this;
     const waiting = mailbox?.waiting ?? 0;
     return {
       template: this.route.template,
       kind: this.kind,
       name: this.name,
-      sent: counts[SENT]! + shortest,
-      handled: counts[HANDLED]! + shortest,
+      sent: counts[SENT]! + fastSends,
+      handled: counts[HANDLED]! + fastSends,
       failed: counts[FAILED]!,
       refused: counts[REFUSED]!,
       dropped: counts[DROPPED]!,

@@ -1,57 +1,66 @@
-import { requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
+import * as check from "../pool/checks.js";
 import { Route } from "../pool/route.js";
+import { checkQueue } from "./check-options.js";
 import { HandlerExistsError, NoHandlerError, SystemClosedError } from "./bus-error.js";
-import { requireSignal } from "./check-options.js";
-import type { Dispatcher } from "./dispatcher.js";
-import { Mailbox } from "./mailbox.js";
-import { checkMiddleware, checkMiddlewares, type Middleware, wrap } from "./middleware.js";
+import { Mailbox, type MailboxOwner } from "./mailbox.js";
+import { checkMiddleware, checkMiddlewares, type Middleware, type Run, wrap } from "./middleware.js";
 import { ObserverGroup } from "./observer-group.js";
 import { PathRouter } from "./path-router.js";
-import { Receiver, type Run } from "./receiver.js";
-import { RetryPolicy } from "./retry.js";
-import type { HandlerOptions } from "./system-options.js";
+import { Receiver } from "./receiver.js";
+import { checkRetries, retryOptionsOf } from "./retry.js";
 import { unwatchSignal, watchSignal } from "./signals.js";
+import type { HandlerOptions } from "./system-options.js";
 
 const NONE: readonly Receiver[] = [];
-const FOR_HANDLERS = ["name", "signal", "queue", "retries", "middleware"];
-const FOR_OBSERVERS = ["name", "signal", "queue"];
+const OBSERVER_OPTIONS = { name: check.text, signal: check.signal, queue: checkQueue };
+const HANDLER_OPTIONS = { ...OBSERVER_OPTIONS, retries: checkRetries, middleware: checkMiddlewares };
 /** The default queue of an observer. */
-const WATCHED = { capacity: 1_024, overflow: "drop-oldest" } as const;
+const OBSERVER_QUEUE = { capacity: 1_024, overflow: "drop-oldest" } as const;
+
+/** @internal The dispatcher that sends to the receivers of a registry. */
+export interface RegistryUser {
+  readonly runner: MailboxOwner;
+  readonly contexts: { readonly marks: boolean; readonly mayStillSend: boolean };
+  /** Whether a message may reach its handler by a plain call, in the ready message. */
+  readonly shortcuts: boolean;
+  /** Revokes places. */
+  endPlaces(cause: (path: string) => unknown, which: (place: { readonly receiver: Receiver }) => boolean): void;
+}
 
 /**
- * The handlers and observers by template.
+ * The handlers and observers of a system, by template.
  *
  * @internal
  */
 export class Registry {
-  /** Set once, right after the construction. */
-  dispatcher!: Dispatcher;
-  /** Grows with every change. */
+  /** Set once, after the construction. */
+  dispatcher!: RegistryUser;
+  /** Incremented by every change. */
   version = 0;
   closing = false;
-  /** Of paths without parameters, which are more specific than any template that has some. */
+  /** Called when the system has closed: end streams and waits. */
+  readonly onClosed = new Set<() => void>();
+  /** Handlers of templates without parameters, which are more specific than all others. */
   readonly fixed = new Map<string, Receiver>();
   readonly #handlers = new PathRouter<Receiver>();
-  /** Observers of templates of one shape, each with a route of its own. */
+  /** Observers, grouped by the shape of their templates. */
   readonly #observers = new PathRouter<ObserverGroup>();
   readonly #groups = new Map<string, ObserverGroup>();
   readonly #found: ObserverGroup[] = [];
   readonly #middleware: { readonly scheme: string | undefined; readonly middleware: Middleware }[] = [];
-  /** The names in use, and the number that the next receiver of that name tries first. */
+  /** The names in use, and the first number to try for the next receiver of that name. */
   readonly #names = new Map<string, number>();
-  /** In use, or removed with messages that wait. */
+  /** Registered receivers, and removed ones that still have messages. */
   readonly #receivers = new Set<Receiver>();
-  /** Those that have `direct`. */
+  /** Receivers whose `direct` is set. */
   #direct: Receiver[] = [];
-  readonly #latency: boolean;
 
-  constructor(latency: boolean) {
-    this.#latency = latency;
-  }
+  /** latency: receivers have histograms. */
+  constructor(private readonly latency: boolean) {}
 
   use(middleware: Middleware, scheme: string | undefined): void {
     checkMiddleware(middleware);
-    if (scheme !== undefined && typeof scheme !== "string") throw new SettingError("scheme", scheme, "a text");
+    if (scheme !== undefined) check.text("scheme", scheme);
     this.#middleware.push({ scheme: scheme?.replace("://", ""), middleware });
   }
 
@@ -60,12 +69,12 @@ export class Registry {
     return fixed ?? this.matching(path);
   }
 
-  /** The handler of a path that no handler without parameters has. */
+  /** The handler whose template has parameters and matches the path best. */
   matching(path: string): Receiver | undefined {
     return this.#handlers.match(path);
   }
 
-  /** The observers of a path, `handler` being its handler. */
+  /** The observers of a path, whose handler the caller knows. */
   observersOf(path: string, handler: Receiver | undefined): readonly Receiver[] {
     if (this.#groups.size === 0) return NONE;
     if (handler === undefined || !handler.route.isStatic) return this.#watching(path);
@@ -73,7 +82,7 @@ export class Registry {
     return handler.observers;
   }
 
-  /** Updates what a handler's messages need. */
+  /** Updates what a handler caches of the registry. */
   refresh(receiver: Receiver): void {
     const { route, entry, retry, once, run } = receiver;
     receiver.version = this.version;
@@ -81,11 +90,11 @@ export class Registry {
     const observed = route.isStatic ? receiver.observers.length > 0 : this.#groups.size > 0;
     const plain = entry === undefined && retry === undefined && !once && !receiver.async;
     const direct = plain && !observed && !this.closing && this.dispatcher.shortcuts;
-    receiver.direct = direct && (receiver.synchronous || !this.dispatcher.marks) ? run : undefined;
+    receiver.direct = direct && (receiver.synchronous || !this.dispatcher.contexts.marks) ? run : undefined;
     if (receiver.direct !== undefined) this.#direct.push(receiver);
   }
 
-  /** What receivers know of each other is old. Cost: one step for each that a message went straight to since the last change. */
+  /** Invalidates what receivers cache. Cost: one step per receiver whose `direct` is set. */
   #change(): void {
     this.version++;
     if (this.#direct.length === 0) return;
@@ -102,29 +111,27 @@ export class Registry {
     return all.list;
   }
 
-  handle(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {
-    requireKnown("handler options", options, FOR_HANDLERS);
-    const receiver = this.#make(kind, template, handler, options, once);
+  handle(template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {
+    check.options("handler options", options, HANDLER_OPTIONS);
+    const receiver = this.#createReceiver("handler", template, handler, options, once);
     const { route } = receiver;
     if (this.fixed.has(template) || this.#handlers.get(template) !== undefined) throw new HandlerExistsError(template);
     if (route.isStatic) this.fixed.set(template, receiver);
     else this.#handlers.add(route, receiver);
-    return this.#enter(receiver, options);
+    return this.#register(receiver, options);
   }
 
   observe(template: string, observer: Run, options: HandlerOptions, once: boolean): Receiver {
-    requireKnown("observer options", options, FOR_OBSERVERS);
-    const queue = options.queue ?? WATCHED;
+    check.options("observer options", options, OBSERVER_OPTIONS);
+    const queue = options.queue ?? OBSERVER_QUEUE;
     const overflow = queue.overflow ?? "drop-oldest";
     if (overflow === "wait" || overflow === "reject") {
-      throw new SettingError(
-        "overflow",
-        overflow,
-        "drop-oldest, drop-newest or coalesce: an observer delays and refuses nothing",
-      );
+      const bound = "drop-oldest, drop-newest or coalesce: an observer delays and refuses nothing";
+      throw new check.SettingError("overflow", overflow, bound);
     }
     const all = { ...options, queue: { ...queue, overflow } };
-    const receiver = this.#make("observer", template, observer, all, once);
+    const receiver = this.#createReceiver("observer", template, observer, all, once);
+    receiver.queuedByDefault = options.queue === undefined;
     const { shape } = receiver.route;
     let group = this.#groups.get(shape);
     if (group === undefined) {
@@ -133,7 +140,7 @@ export class Registry {
       this.#observers.add(receiver.route, group);
     }
     group.add(receiver);
-    return this.#enter(receiver, options);
+    return this.#register(receiver, options);
   }
 
   /** Removes all registrations of `template`, or only those of `handler`. Returns their number. */
@@ -149,52 +156,54 @@ export class Registry {
     return removed;
   }
 
-  /** No new work. */
+  /** Refuses new messages and registrations, except those of handlers. */
   close(): void {
     this.closing = true;
     this.#change();
   }
 
-  /** Starts what waits in the queues, now. Returns how many handlers were started. */
+  /** Starts queued messages now. Returns the number of started handlers. */
   flush(): number {
     let started = 0;
     for (const { mailbox } of this.#receivers) started += mailbox?.flush() ?? 0;
     return started;
   }
 
-  /** Those in use, and removed ones with messages that wait. */
+  /** Registered receivers, and removed ones that still have messages. */
   all(): readonly Receiver[] {
     return [...this.#receivers];
   }
 
-  /** A receiver that was removed has no messages any more. */
+  /** Called when a removed receiver has no messages any more. */
   forget(receiver: Receiver): void {
     this.#receivers.delete(receiver);
     this.#names.delete(receiver.name);
     receiver.ended?.();
   }
 
-  #make(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {
-    if (this.closing && !this.dispatcher.mayStillSend) throw new SystemClosedError(template);
-    requireFunction("handler", handler);
-    if (options.signal !== undefined) requireSignal(options.signal);
-    const { name } = options as { readonly name?: unknown };
-    if (name !== undefined && typeof name !== "string") throw new SettingError("name", name, "a text");
-    if (options.middleware !== undefined) checkMiddlewares(options.middleware);
+  #createReceiver(
+    kind: Receiver["kind"],
+    template: string,
+    handler: Run,
+    options: HandlerOptions,
+    once: boolean,
+  ): Receiver {
+    if (this.closing && !this.dispatcher.contexts.mayStillSend) throw new SystemClosedError(template);
+    check.callable("handler", handler);
     const route = new Route(template);
     const outer = this.#middleware.filter((one) => one.scheme === undefined || one.scheme === route.scheme);
     const around = kind === "observer" ? [] : [...outer.map((one) => one.middleware), ...(options.middleware ?? [])];
-    const retry = options.retries === undefined ? undefined : new RetryPolicy(options.retries);
-    const run = wrap(handler, around, () => this.dispatcher.look());
+    const retry = options.retries === undefined ? undefined : retryOptionsOf(options.retries);
+    const run = wrap(handler, around, () => this.dispatcher.runner.checkAborts());
     const remove = (): void => this.#remove(receiver, options.signal);
-    const receiver = new Receiver(route, kind, handler, run, once, retry, this.#latency, remove);
-    if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher, options.queue);
+    const receiver = new Receiver(route, kind, handler, run, once, retry, this.latency, remove);
+    if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher.runner, options.queue);
     receiver.entry = receiver.mailbox;
     return receiver;
   }
 
-  /** Each name once, so that statistics and series differ. */
-  #nameOf(name: string): string {
+  /** Appends a number to a name that is in use: each receiver has series of its own. */
+  #uniqueName(name: string): string {
     let unique = name;
     for (let number = this.#names.get(name) ?? 2; this.#names.has(unique); number++) {
       unique = `${name}#${number}`;
@@ -204,9 +213,8 @@ export class Registry {
     return unique;
   }
 
-  /** Nothing refuses it any more: it takes a name. */
-  #enter(receiver: Receiver, { name, signal }: HandlerOptions): Receiver {
-    receiver.name = this.#nameOf(name ?? receiver.route.template);
+  #register(receiver: Receiver, { name, signal }: HandlerOptions): Receiver {
+    receiver.name = this.#uniqueName(name ?? receiver.route.template);
     this.#receivers.add(receiver);
     this.#change();
     const { remove } = receiver;

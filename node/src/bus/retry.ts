@@ -1,12 +1,12 @@
-import { requireDuration, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
+import * as check from "../pool/checks.js";
 
-/** How often, and after which pauses, a handler is run again after a failure. */
+/** How often, and after which pauses, a failed handler runs again. */
 export interface RetryOptions {
   /** Runs after the first, 0 to 1,000,000. */
   readonly times: number;
   /** Pause before the first retry; 0 by default. */
   readonly delayMs?: number;
-  /** Each pause is so many times the one before, 1 or more; 2 by default. */
+  /** Ratio of each pause to the previous one, 1 or more; 2 by default. */
   readonly factor?: number;
   /** Longest pause; 30,000 by default. */
   readonly maxDelayMs?: number;
@@ -14,34 +14,32 @@ export interface RetryOptions {
   readonly jitter?: number;
 }
 
+const OPTIONS = {
+  times: check.integerFrom(0, 1_000_000),
+  delayMs: check.duration,
+  factor: check.numberFrom(1),
+  maxDelayMs: check.duration,
+  jitter: check.numberFrom(0, 1),
+};
+
 /** @internal */
-export class RetryPolicy {
-  readonly times: number;
-  readonly #delayMs: number;
-  readonly #factor: number;
-  readonly #maxDelayMs: number;
-  readonly #jitter: number;
+export function retryOptionsOf(retries: number | RetryOptions): RetryOptions {
+  return typeof retries === "number" ? { times: retries } : retries;
+}
 
-  constructor(given: number | RetryOptions) {
-    const options: RetryOptions = typeof given === "number" ? { times: given } : given;
-    requireKnown("retries", options, ["times", "delayMs", "factor", "maxDelayMs", "jitter"]);
-    this.times = requireInteger("retries", options.times, 0, 1_000_000);
-    this.#delayMs = requireDuration("delayMs", options.delayMs ?? 0);
-    this.#maxDelayMs = requireDuration("maxDelayMs", options.maxDelayMs ?? 30_000);
-    this.#factor = options.factor ?? 2;
-    this.#jitter = options.jitter ?? 0;
-    if (typeof this.#factor !== "number" || !(this.#factor >= 1))
-      throw new SettingError("factor", this.#factor, "a number, 1 or more");
-    const jitter: unknown = this.#jitter;
-    if (typeof jitter !== "number" || !(jitter >= 0 && jitter <= 1)) {
-      throw new SettingError("jitter", jitter, "a number from 0 to 1");
-    }
-  }
+/** @internal Throws SettingError. */
+export function checkRetries(setting: string, retries: unknown): void {
+  const options = retryOptionsOf(retries as RetryOptions);
+  check.options(setting, options, OPTIONS);
+  if (options.times === undefined) OPTIONS.times("times", options.times);
+}
 
-  /** The pause before attempt number `attempt`, of which the first is 1. */
-  pauseMs(attempt: number): number {
-    if (this.#delayMs === 0) return 0;
-    const pause = Math.min(this.#maxDelayMs, this.#delayMs * this.#factor ** (attempt - 2));
-    return Math.ceil(pause * (1 - this.#jitter * Math.random()));
-  }
+/** @internal The pause before attempt number `attempt`; the first attempt is 1. */
+export function pauseMs(
+  { delayMs = 0, factor = 2, maxDelayMs = 30_000, jitter = 0 }: RetryOptions,
+  attempt: number,
+): number {
+  if (delayMs === 0) return 0;
+  const pause = Math.min(maxDelayMs, delayMs * factor ** (attempt - 2));
+  return Math.ceil(pause * (1 - jitter * Math.random()));
 }

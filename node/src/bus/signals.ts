@@ -1,8 +1,8 @@
 const watched = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `aborted` once when the signal is aborted; those of one signal in the order in which they came. A signal has one listener
- * of the bus, however many messages it is for.
+ * Calls `aborted` once when the signal is aborted. The calls of one signal are made in the order of registration. Each signal gets
+ * one listener of the bus, for any number of messages.
  *
  * @internal
  */
@@ -17,7 +17,7 @@ export function watchSignal(signal: AbortSignal, aborted: () => void): void {
   all.add(aborted);
 }
 
-/** @internal */
+/** @internal Undoes `watchSignal`. */
 export function unwatchSignal(signal: AbortSignal | undefined, aborted: () => void): void {
   if (signal !== undefined) watched.get(signal)?.delete(aborted);
 }

@@ -8,24 +8,30 @@ import type { RetryOptions } from "./retry.js";
 export interface MessageSystemOptions {
   /** A pool to share, or the size of one for this system: a number, "auto" (default), or 0 for plain messages. */
   readonly pool?: number | "auto" | MessagePool;
-  /** Messages that `start` allocates in advance. */
+  /** Number of messages that `start` allocates. */
   readonly warmup?: number;
-  /** Never lends one message object twice: every use after release throws, and names where the loan began. */
+  /** Never lends a message object twice: every use after release throws, with the line that acquired it. */
   readonly checked?: boolean;
-  /** `latency` adds a histogram for each receiver, `diagnostics` the tracing channels `millpond.handle` too. */
+  /** `latency` adds a histogram per receiver; `diagnostics` also the tracing channels `millpond.handle`. */
   readonly statistics?: "counters" | "latency" | "diagnostics";
-  /** Gives every message a W3C traceparent, in the trace of the message whose handler sends it. */
+  /** Gives every message a W3C traceparent. A message that a handler sends continues the trace of the handler's message. */
   readonly tracing?: boolean;
   /**
-   * Queued and retried handlers run in the AsyncLocalStorage context of their sender, and `close` knows the sends of
-   * handlers that are still running. True by default; without it a queued message allocates nothing.
+   * Runs queued and retried handlers in the AsyncLocalStorage context of their sender, and lets `close` recognise the sends of
+   * running handlers. True by default; if false, a queued message allocates nothing.
    */
   readonly asyncContext?: boolean;
   /** Default timeout of `request`; 5,000 if unset. */
   readonly timeoutMs?: number;
-  /** Gets errors that no caller can see, with the name of the receiver: of observers, and of handlers of emitted messages. */
+  /**
+   * Called with errors that no sender gets: of observers, and of handlers of emitted messages. Without it, a process warning is
+   * emitted once per receiver and cause.
+   */
   readonly onError?: (error: unknown, path: string, receiver: string) => void;
-  /** Gets every message that no handler got, or whose reply came too late. */
+  /**
+   * Called with every message that reached no handler, or whose reply was late. Without it, a process warning is emitted once per
+   * handler whose queue refuses emitted messages, and once per handler whose emitted messages expire.
+   */
   readonly onDeadLetter?: (letter: DeadLetter) => void;
 }
 
@@ -35,8 +41,8 @@ export interface DeadLetter {
   readonly body: unknown;
   readonly meta: unknown;
   /**
-   * `refused` by a full queue; `dropped` for another message; `timed-out`: the sender's time limit ended before the reply;
-   * `expired`: an emitted message's ended before its handler started.
+   * `refused` by a full queue; `dropped` for another message; `timed-out`: the time limit ended before the reply; `expired`: the
+   * time limit of an emitted message ended before its handler started.
    */
   readonly reason: "no-handler" | "refused" | "dropped" | "timed-out" | "expired";
   /** The name of the handler; undefined if there is none. */
@@ -45,7 +51,7 @@ export interface DeadLetter {
 }
 
 export interface RegistrationOptions {
-  /** Names the receiver in statistics and errors; the template unless given. */
+  /** The receiver's name in statistics and errors; the template by default. */
   readonly name?: string;
   /** Ends the registration when it is aborted. */
   readonly signal?: AbortSignal;
@@ -54,13 +60,13 @@ export interface RegistrationOptions {
 export interface HandlerOptions extends RegistrationOptions {
   /** A bounded queue in front of the handler. */
   readonly queue?: QueueOptions;
-  /** Times to run again after a failure, or how. */
+  /** Number of retries after a failure, or their options. */
   readonly retries?: number | RetryOptions;
   readonly middleware?: readonly Middleware[];
 }
 
 export interface ObserverOptions extends RegistrationOptions {
-  /** The observer's queue; 1,024 messages, of which the oldest are dropped, unless given. */
+  /** The observer's queue; by default of 1,024 messages, and drops the oldest. */
   readonly queue?: QueueOptions;
 }
 
@@ -68,10 +74,10 @@ export interface SendOptions {
   readonly meta?: unknown;
   /** Lane of a queued handler, `medium` by default. */
   readonly priority?: Priority;
-  /** Takes the message back while it waits, and aborts the signal of a handler that runs. */
+  /** Removes the message while it waits, and aborts the `signal` of a running handler. */
   readonly signal?: AbortSignal;
   readonly traceparent?: string;
-  /** As an abort after so many milliseconds, up to 2,147,483,647, or Infinity. */
+  /** Milliseconds after which the message is aborted, up to 2,147,483,647, or Infinity. */
   readonly timeoutMs?: number;
 }
 
@@ -79,9 +85,9 @@ export interface SendOptions {
 export type RequestOptions = SendOptions;
 
 export interface ReadyOptions {
-  /** Ends the wait, or takes the place back. */
+  /** Ends the wait, or revokes the place. */
   readonly signal?: AbortSignal;
-  /** Longest wait; none by default. */
+  /** Longest wait; unlimited by default. */
   readonly timeoutMs?: number;
   /** Longest time for which a place is held; 5,000 by default. */
   readonly holdMs?: number;
@@ -93,38 +99,38 @@ export interface WaitOptions {
 }
 
 export interface StreamOptions extends RegistrationOptions {
-  /** Messages that may wait for the loop, 1,024 by default; beyond, the oldest are lost and counted. */
+  /** Most messages that wait for the loop, 1,024 by default; beyond, the oldest are lost and counted. */
   readonly capacity?: number;
 }
 
-/** A handler. Its message is the system's again when it returns, or when its promise settles. */
+/** A handler. It owns its message until it returns, or its promise settles. */
 export type Handler<Path extends string, Body, Reply> = (
   message: Message<Body, unknown, ParamsOf<Path>>,
 ) => Reply | PromiseLike<Reply>;
 
-/** An observer. Its message is the system's again when it returns, or when its promise settles. */
+/** An observer. Its message is valid until it returns, or its promise settles. */
 export type Observer<Path extends string, Body> = (message: Observed<Body, unknown, ParamsOf<Path>>) => unknown;
 
-/** The reply of a synchronous handler, a promise of it otherwise. */
+/** The reply of a synchronous handler, otherwise a promise of the reply. */
 export type Sent<Reply> = Reply | Promise<Reply>;
 
 /** sent = handled + refused + dropped + aborted + expired + waiting + running. */
 export interface ReceiverStats {
   readonly template: string;
-  readonly kind: "handler" | "command" | "query" | "observer";
-  /** Different for each receiver of a system. */
+  readonly kind: "handler" | "observer";
+  /** Unique in the system. */
   readonly name: string;
   readonly sent: number;
-  /** Handlers that settled, however. */
+  /** Handlers that settled, with or without an error. */
   readonly handled: number;
-  /** Of those handled, the ones that threw or rejected. */
+  /** Handlers that threw or rejected, which `handled` includes. */
   readonly failed: number;
   readonly refused: number;
   readonly dropped: number;
   readonly aborted: number;
   /** Timed out before the handler started. */
   readonly expired: number;
-  /** Attempts beyond the first. */
+  /** Attempts after the first. */
   readonly retried: number;
   readonly waiting: number;
   readonly running: number;

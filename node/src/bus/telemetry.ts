@@ -1,11 +1,14 @@
+import * as check from "../pool/checks.js";
+
+const requireFraction = check.numberFrom(0, 1);
 const SUB_BITS = 5;
 const SUB = 1 << SUB_BITS;
 const OCTAVES = 32;
 
 /**
- * Latencies in nanoseconds by log-linear buckets, exact within 1/32, from 0 to about 68 seconds.
+ * Latencies in nanoseconds in log-linear buckets, exact within 1/32, from 0 to about 68 seconds.
  *
- * Memory: 8 bytes a bucket, taken once; `record` allocates nothing.
+ * Memory: 8 bytes per bucket, taken once; `record` allocates nothing.
  * Source: the bucket layout of HdrHistogram.
  */
 export class LatencyHistogram {
@@ -15,6 +18,7 @@ export class LatencyHistogram {
   #max = 0;
 
   record(nanos: number): void {
+    if (Number.isNaN(nanos)) throw new check.SettingError("nanos", nanos, "a number");
     const value = Math.min(nanos < 0 ? 0 : Math.floor(nanos), 2 ** 36 - 1);
     const bucket = value < SUB ? value : this.#bucketOf(value);
     this.#counts[bucket]!++;
@@ -35,8 +39,9 @@ export class LatencyHistogram {
     return this.#max;
   }
 
-  /** fraction: 0 to 1. The upper end of the bucket that holds it, at most `max`; 0 where nothing was recorded. */
+  /** fraction: 0 to 1. The upper end of its bucket, at most `max`; 0 if nothing was recorded. */
   percentile(fraction: number): number {
+    requireFraction("fraction", fraction);
     let left = Math.max(1, Math.ceil(fraction * this.#count));
     for (let bucket = 0; bucket < this.#counts.length; bucket++) {
       left -= this.#counts[bucket]!;
@@ -46,7 +51,7 @@ export class LatencyHistogram {
   }
 
   #bucketOf(value: number): number {
-    // Above 2^31 the shift is done by division.
+    // clz32 covers 32 bits: larger values are divided first.
     const exponent = value < 2 ** 31 ? 31 - Math.clz32(value) : 31 + (31 - Math.clz32(Math.floor(value / 2 ** 31)));
     const octave = exponent - SUB_BITS + 1;
     return octave * SUB + Math.floor(value / 2 ** (octave - 1)) - SUB;
@@ -59,7 +64,7 @@ export class LatencyHistogram {
   }
 }
 
-/** Lines in the Prometheus text format; values of one name are together under its help text. */
+/** Builds a text in the Prometheus format. Values of a family are grouped under its help text. */
 export class PrometheusText {
   readonly #families = new Map<string, string[]>();
 

@@ -1,6 +1,6 @@
+import { isThenable } from "../pool/thenable.js";
 import type { Delivery } from "./delivery.js";
 import { channelsOf, fillRandom } from "./platform.js";
-import { isThenable } from "../pool/thenable.js";
 
 const SHAPE = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
@@ -22,8 +22,7 @@ function hex(bytes: number): string {
 }
 
 /**
- * A `traceparent` for a message: the same trace as `parent` with a span of its own, or a new sampled trace where there is
- * no valid parent.
+ * A `traceparent` for a message: a new span in the trace of `parent`, or a new sampled trace without a valid parent.
  *
  * Source: W3C Trace Context, section 3.2.
  */
@@ -32,12 +31,12 @@ export function childTraceparent(parent?: string): string {
   return `${parent.slice(0, 36)}${hex(8)}${parent.slice(52)}`;
 }
 
-/** What the tracing channels `millpond.handle` publish of each run of a handler or observer. */
+/** The message of the tracing channels `millpond.handle`, for each run of a handler or observer. */
 export interface HandleTrace {
   readonly path: string;
   readonly template: string;
   readonly receiver: string;
-  readonly kind: "handler" | "command" | "query" | "observer";
+  readonly kind: "handler" | "observer";
   /** 1 for the first run, one more with each retry. */
   readonly attempt: number;
   readonly traceparent: string | undefined;

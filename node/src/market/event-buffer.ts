@@ -1,27 +1,23 @@
-import { Deque } from "../pool/deque.js";
+import { ReaderQueue } from "../pool/reader-queue.js";
 import type { MarketEvent } from "./market-event.js";
-
-type Result = IteratorResult<MarketEvent, undefined>;
 
 /**
  * Events that wait for readers. New events that find it full are missed; a `missed` event takes their place.
  *
- * Memory: at most twice the capacity, since between two such events there is another one.
+ * Memory: at most twice the capacity, because between two `missed` events there is another event.
  *
  * @internal
  */
 export class EventBuffer {
-  /** A reader has asked for an event. */
+  /** Whether a reader has asked for an event. */
   reading = false;
   delivered = 0;
   missed = 0;
-  readonly #events = new Deque<MarketEvent>();
-  readonly #readers = new Deque<(result: Result) => void>();
-  /** `missed` events among `#events`. */
+  readonly #events = new ReaderQueue<MarketEvent>();
+  /** `missed` events of this buffer among `#events`. */
   #marks = 0;
-  /** Missed since the newest event in `#events`. */
+  /** Events missed since the newest event in `#events`. */
   #unmarked = 0;
-  #closed = false;
 
   constructor(private readonly capacity: number) {}
 
@@ -29,12 +25,9 @@ export class EventBuffer {
     return this.#events.length - this.#marks;
   }
 
-  put(event: MarketEvent): void {
-    const reader = this.#readers.shift();
-    if (reader !== undefined) {
-      this.delivered++;
-      reader({ value: event, done: false });
-    } else if (this.waiting >= this.capacity) {
+  push(event: MarketEvent): void {
+    if (this.#events.tryHand(event)) this.delivered++;
+    else if (this.waiting >= this.capacity) {
       this.missed++;
       this.#unmarked++;
     } else {
@@ -43,25 +36,18 @@ export class EventBuffer {
     }
   }
 
-  take(): Promise<Result> {
+  next(): Promise<IteratorResult<MarketEvent, undefined>> {
     this.reading = true;
     if (this.#events.length === 0 && this.#unmarked > 0) this.#mark();
-    const value = this.#events.shift();
-    if (value !== undefined) {
-      if (value.type === "missed" && value.here) this.#marks--;
-      else this.delivered++;
-      return Promise.resolve({ value, done: false });
-    }
-    if (this.#closed) return Promise.resolve({ value: undefined, done: true });
-    return new Promise((resolve) => this.#readers.push(resolve));
+    const first = this.#events.peek();
+    if (first?.type === "missed" && first.here) this.#marks--;
+    else if (first !== undefined) this.delivered++;
+    return this.#events.next();
   }
 
-  /** Readers that wait get the end; later ones after the remaining events. */
-  close(): void {
-    this.#closed = true;
-    for (let reader = this.#readers.shift(); reader !== undefined; reader = this.#readers.shift()) {
-      reader({ value: undefined, done: true });
-    }
+  /** Ends readers after the remaining events. The first of them gets `fault`, if there is one. */
+  close(fault?: Error): void {
+    this.#events.close(fault);
   }
 
   #mark(): void {
@@ -72,7 +58,7 @@ export class EventBuffer {
 }
 
 /**
- * One of the loops over a buffer. Its end ends the client, also while a `next` waits.
+ * An iterator over a buffer. Its end closes the client, even while a `next` is pending.
  *
  * @internal
  */
@@ -85,7 +71,7 @@ export class EventIterator implements AsyncGenerator<MarketEvent, void, void> {
   ) {}
 
   next(): Promise<IteratorResult<MarketEvent, void>> {
-    return this.#over ? Promise.resolve({ value: undefined, done: true }) : this.buffer.take();
+    return this.#over ? Promise.resolve({ value: undefined, done: true }) : this.buffer.next();
   }
 
   return(): Promise<IteratorResult<MarketEvent, void>> {

@@ -1,18 +1,36 @@
+export { Book, type BookFaults, type BookHandler, type BookLevel, type BookOptions, type BookOrder } from "./book.js";
 export type { MarketRingHandler } from "./entry-window.js";
-export { type MarketAccount, MarketData, type MarketDataOptions } from "./market-data.js";
+export { MarketData } from "./market-data.js";
+export type { MarketAccount, MarketDataOptions, MarketSystem } from "./market-options.js";
 export type {
+  BandView,
+  ClearView,
+  GapView,
+  ImbalanceView,
+  InstrumentView,
+  LevelView,
   MarketClear,
-  MarketConnected,
-  MarketEvent,
   MarketGap,
-  MarketMissed,
-  MarketQuote,
-  MarketSide,
+  MarketLevel,
+  MarketOrder,
   MarketStatus,
   MarketTrade,
   MarketTradeBreak,
+  OrderView,
+  QuoteView,
+  StatusView,
+  TradeBreakView,
+  TradeView,
+} from "./event-schema.js";
+export type {
+  MarketBook,
+  MarketBookLevel,
+  MarketConnected,
+  MarketEvent,
+  MarketMissed,
+  MarketQuote,
+  MarketSide,
 } from "./market-event.js";
-export type { ClearView, GapView, QuoteView, StatusView, TradeBreakView, TradeView } from "./market-layout.js";
 export { MarketRing, type MarketRingAccount, type WriterState } from "./market-ring.js";
 export { MarketRingError } from "./ring-error.js";
 export type { RingWake } from "./ring-feed.js";

@@ -1,34 +1,40 @@
 import { MARKET_ROUTES, type MarketEvent, parseMarketLine } from "./market-event.js";
-import { type MarketFeed, type MarketFeedOwner, type MarketSelection, unwant, want } from "./market-feed.js";
+import {
+  type MarketFeed,
+  type MarketFeedOwner,
+  type MarketSelection,
+  addSymbols,
+  removeSymbols,
+} from "./market-feed.js";
 
-/** A line of the gateway is at most some hundred bytes long; what is longer is no gateway. */
-const LONGEST_LINE = 65_536;
-/** Symbols of one request, which the gateway takes up to 4,096 bytes of. */
-const SYMBOLS = 200;
-/** For connecting, including the handshakes of TLS and the WebSocket. */
-const CONNECT_MS = 10_000;
-/** @internal Silence after which the kernel asks whether the gateway's machine is still there. */
+/** Most bytes of a line. A book has up to 32,768 levels of about 60 bytes. */
+const MAX_LINE_BYTES = 2 ** 22;
+/** Symbols of one request: the gateway accepts requests of up to 4,096 bytes. */
+const MAX_SYMBOLS = 200;
+/** Time limit for connecting, including the handshakes of TLS and WebSocket. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** @internal Idle time after which the kernel sends TCP keep-alive probes. */
 export const KEEP_ALIVE_MS = 10_000;
-/** The pause between two attempts doubles, so many times at most, until events come. */
-const DOUBLINGS = 5;
+/** Number of times that the pause before a reconnect doubles, until events arrive. */
+const MAX_DOUBLINGS = 5;
 
 /** @internal A connection that carries lines. */
 export interface LineConnection {
-  /** Lost when the connection is not open. */
+  /** Discards the text if the connection is not open. */
   send(text: string): void;
   destroy(): void;
 }
 
-/** @internal What becomes of a connection. */
+/** @internal Receives the events of a connection. */
 export interface LineReader {
   opened(): void;
   read(text: string): void;
   error(text: string): void;
-  /** Once, after everything else. */
+  /** Called once, as the last event. */
   closed(): void;
 }
 
-/** @internal The JSON lines of a gateway over any transport: sends requests, and reconnects when they end. */
+/** @internal The JSON lines of a gateway over any transport: sends requests, and reconnects when the connection ends. */
 export class LineFeed implements MarketFeed {
   #connection: LineConnection | undefined;
   #open = false;
@@ -41,29 +47,29 @@ export class LineFeed implements MarketFeed {
   constructor(
     readonly by: "tcp" | "web",
     private readonly connect: (reader: LineReader) => LineConnection,
-    /** The default mode of the gateway. */
-    private readonly silentMode: "every" | "conflate",
+    /** The gateway's mode until a request changes it. */
+    private readonly defaultMode: "every" | "conflate",
     private readonly reconnectMs: number,
     private readonly selection: MarketSelection,
     private readonly owner: MarketFeedOwner,
-    /** An open connection may still be refused for its token: it counts from its first event on. */
+    /** The gateway may refuse the token after the connection is open: it counts as connected from its first event on. */
     private readonly mayBeRefused = false,
   ) {
     this.#begin();
   }
 
   subscribe(symbols: readonly string[]): void {
-    want(this.selection, symbols);
-    this.#askFor("subscribe", symbols);
+    addSymbols(this.selection, symbols);
+    this.#requestSymbols("subscribe", symbols);
   }
 
   unsubscribe(symbols: readonly string[]): void {
-    unwant(this.selection, symbols);
-    this.#askFor("unsubscribe", symbols);
+    removeSymbols(this.selection, symbols);
+    this.#requestSymbols("unsubscribe", symbols);
   }
 
   setMode(mode: "every" | "conflate"): void {
-    this.#ask({ mode });
+    this.#request({ mode });
   }
 
   close(): void {
@@ -78,9 +84,9 @@ export class LineFeed implements MarketFeed {
       opened: () => {
         clearTimeout(limit);
         this.#open = true;
-        const { mode, symbols } = this.selection;
-        if (mode !== this.silentMode) this.#ask({ mode });
-        if (symbols !== undefined) this.#askFor("subscribe", [...symbols]);
+        const { mode, symbols, depth, orders } = this.selection;
+        if (mode !== this.defaultMode) this.#request({ mode });
+        if (symbols !== undefined || depth !== 0 || orders) this.#requestSymbols("subscribe", [...(symbols ?? ["*"])]);
         if (!this.mayBeRefused) this.#connect();
       },
       read: (text) => this.#read(text),
@@ -89,15 +95,15 @@ export class LineFeed implements MarketFeed {
         clearTimeout(limit);
         this.#open = this.#connected = false;
         if (this.#closed) return;
-        const pauseMs = this.reconnectMs * 2 ** Math.min(this.#failures, DOUBLINGS);
+        const pauseMs = this.reconnectMs * 2 ** Math.min(this.#failures, MAX_DOUBLINGS);
         this.#failures++;
         this.#retry = setTimeout(() => this.#begin(), pauseMs);
       },
     });
     const limit = setTimeout(() => {
-      this.owner.error(`no connection within ${CONNECT_MS} ms`);
+      this.owner.error(`no connection within ${CONNECT_TIMEOUT_MS} ms`);
       this.#connection?.destroy();
-    }, CONNECT_MS);
+    }, CONNECT_TIMEOUT_MS);
   }
 
   #connect(): void {
@@ -106,21 +112,23 @@ export class LineFeed implements MarketFeed {
     this.owner.connected();
   }
 
-  #askFor(what: "subscribe" | "unsubscribe", symbols: readonly string[]): void {
-    for (let first = 0; first === 0 || first < symbols.length; first += SYMBOLS) {
-      this.#ask({ [what]: symbols.slice(first, first + SYMBOLS) });
+  #requestSymbols(what: "subscribe" | "unsubscribe", symbols: readonly string[]): void {
+    const { depth, orders } = this.selection;
+    const books = what === "subscribe" ? { ...(depth !== 0 && { depth }), ...(orders && { orders }) } : {};
+    for (let first = 0; first === 0 || first < symbols.length; first += MAX_SYMBOLS) {
+      this.#request({ [what]: symbols.slice(first, first + MAX_SYMBOLS), ...books });
     }
   }
 
-  #ask(request: object): void {
+  #request(request: object): void {
     if (this.#open) this.#connection?.send(`${JSON.stringify(request)}\n`);
   }
 
   #read(text: string): void {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop()!;
-    if (this.#rest.length > LONGEST_LINE) {
-      this.owner.error(`a line of more than ${LONGEST_LINE} bytes: this is no gateway`);
+    if (this.#rest.length > MAX_LINE_BYTES) {
+      this.owner.error(`a line of more than ${MAX_LINE_BYTES} bytes: not a gateway`);
       this.#connection?.destroy();
       return;
     }
@@ -134,7 +142,7 @@ export class LineFeed implements MarketFeed {
     else if (MARKET_ROUTES.has(event.type)) {
       this.#failures = 0;
       this.#connect();
-      this.owner.take(event as MarketEvent);
+      this.owner.receive(event as MarketEvent);
     }
   }
 }

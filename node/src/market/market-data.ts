@@ -1,76 +1,26 @@
-import type { ConnectionOptions } from "node:tls";
 import { checkMarketOptions, requireMode, requireSymbols } from "./check-options.js";
 import { EventBuffer, EventIterator } from "./event-buffer.js";
 import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
-import type { MessageSystem } from "../bus/message-system.js";
 import { limitArguments } from "../pool/argument-limits.js";
-import { requireArguments, requireInteger } from "../pool/pool-error.js";
+import * as check from "../pool/checks.js";
+import type { MarketAccount, MarketDataOptions, MarketSystem } from "./market-options.js";
 import { MarketRing } from "./market-ring.js";
-import { RingFeed, type RingWake } from "./ring-feed.js";
+import { RingFeed } from "./ring-feed.js";
 import { tcpLines } from "./tcp-lines.js";
 import { webLines } from "./web-lines.js";
 
-export interface MarketDataOptions {
-  /** Name of a ring of this machine, read in place in shared memory; needs the package millpond-shm-linux-x64. */
-  readonly ring?: string;
-  readonly host?: string;
-  /** Of the gateway's tcp sink. With `ring`: taken where the ring cannot be read. */
-  readonly port?: number;
-  /** Of the gateway's web sink, `ws://host:port/ws`, by WebSocket. With `ring`: taken where the ring cannot be read. */
-  readonly url?: string;
-  /** The bearer token, if the web sink or the tcp sink requires one. */
-  readonly token?: string;
-  /** TLS for the tcp sink: options of `tls.connect`, or true. */
-  readonly tls?: boolean | ConnectionOptions;
-  /** Symbols; everything unless said otherwise. */
-  readonly subscribe?: readonly string[];
-  /** `every` event (default), or `conflate`: of each instrument the newest, when this client is slow. */
-  readonly mode?: "every" | "conflate";
-  /**
-   * Events are emitted here as well: `bbo://AAPL`, `trade://AAPL`, `trade_break://AAPL`, `status://AAPL`, `gap://0`,
-   * `clear://0`, `missed://`, `connected://`. In a path `/` of a symbol is `%2F` and `%` is `%25`: `bbo://BRK%2FB`; the body has the symbol as it is.
-   */
-  readonly system?: MessageSystem;
-  /** Events that may wait for the iterator; beyond, they are dropped and counted. 65,536 by default. */
-  readonly buffer?: number;
-  /** Pause before a reconnect, 1,000 by default; it doubles up to five times until events come. */
-  readonly reconnectMs?: number;
-  /** When a ring is polled; see RingWake. A timer of 1 ms by default. */
-  readonly wake?: RingWake;
-}
-
-/** received = delivered + undelivered + missedHere + waiting; what the iterator and the system both get counts once. */
-export interface MarketAccount {
-  /** How the events come at present. */
-  readonly by: "ring" | "tcp" | "web";
-  readonly connections: number;
-  readonly received: number;
-  /** Read by the iterator; without one, handed to a handler or observer of the system. */
-  readonly delivered: number;
-  /** Events for which the system had neither a handler nor an observer, and no iterator reads. */
-  readonly undelivered: number;
-  /** Events that this client was too slow to read, as reported by the gateway or shown by the ring's numbers. */
-  readonly missedThere: number;
-  /** Events that the iterator was too slow for. */
-  readonly missedHere: number;
-  readonly waiting: number;
-  readonly badLines: number;
-  /** Events whose handlers in the system threw or rejected, or whose queues refused or dropped them. */
-  readonly failedHandlers: number;
-  /** The last error of the gateway or the network. */
-  readonly lastError: string | undefined;
-}
-
 /**
- * Market data of a millpond gateway, by TCP, by WebSocket or, on the same machine, from its ring in shared memory: the board first,
- * then every event. Reconnects when the connection or the ring ends, which a `connected` event says; everything known before it is void. With a
- * ring and a network address, the network is used while the ring cannot be read.
+ * Market data of a millpond gateway, over TCP, over WebSocket or, on the same machine, from its ring in shared memory: the board
+ * first, then every event. Reconnects when the connection or the ring ends. A `connected` event then voids all earlier data. With a
+ * ring and a network address, the network is used while the ring cannot be read. A client without a network address ends if its ring
+ * can never be read, because the native package is missing or the layout is unknown: the iterator rejects with MarketRingError,
+ * which the system's `onError` gets too.
  *
  * Threads: one.
- * Memory:  a bounded buffer; an object per event, which MarketRing does without; events that wait for a queue of overflow `wait` in
- *          the system are not bounded.
+ * Memory:  a bounded buffer and an object per event (MarketRing has neither). Events that wait for a system's queue with overflow
+ *          `wait` are not bounded.
  */
 export class MarketData implements AsyncIterable<MarketEvent> {
   readonly #options: MarketDataOptions;
@@ -79,7 +29,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   #feed: MarketFeed;
   #closed = false;
   readonly #buffer: EventBuffer;
-  #looking: NodeJS.Timeout | undefined;
+  #ringTimer: NodeJS.Timeout | undefined;
   #connections = 0;
   #received = 0;
   #delivered = 0;
@@ -89,40 +39,48 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   #failedHandlers = 0;
   #lastError: string | undefined;
 
-  /** Begins to connect. */
+  /** Starts connecting. */
   constructor(options: MarketDataOptions) {
-    requireArguments("new MarketData", arguments.length, 1);
+    check.argumentCount("new MarketData", arguments.length, 1);
     checkMarketOptions(options);
     this.#options = options;
     const { ring } = options;
-    this.#buffer = new EventBuffer(requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24));
+    this.#buffer = new EventBuffer(options.buffer ?? 65_536);
     const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
-    this.#selection = { mode: options.mode ?? "every", symbols };
+    const { mode = "every", depth = 0, orders = false } = options;
+    this.#selection = { mode, symbols, depth, orders };
     this.#owner = {
-      connected: () => this.#take({ type: "connected", connections: ++this.#connections }),
-      take: (event) => this.#take(event),
+      connected: () => {
+        if (!this.#closed) this.#receive({ type: "connected", connections: ++this.#connections });
+      },
+      receive: (event) => this.#receive(event),
       badLine: () => this.#badLines++,
       error: (text) => {
         this.#lastError = text;
       },
-      unreadable: () => this.#fallBack(),
+      unreadable: (why, fatal) => {
+        this.#lastError = why;
+        if (options.port !== undefined || options.url !== undefined) this.#fallBack(fatal);
+        else if (fatal !== undefined) this.#fail(fatal);
+      },
     };
     this.#feed = ring === undefined ? this.#lines() : this.#ring(ring);
   }
 
-  /** Wants these symbols too. The first call after "everything" ends that. */
+  /** Adds symbols. The first call replaces the subscription to all symbols. */
   subscribe(...symbols: readonly string[]): void {
-    requireSymbols(symbols);
+    requireSymbols("symbols", symbols);
     this.#feed.subscribe(symbols);
   }
 
   unsubscribe(...symbols: readonly string[]): void {
-    requireSymbols(symbols);
+    requireSymbols("symbols", symbols);
     this.#feed.unsubscribe(symbols);
   }
 
   setMode(mode: "every" | "conflate"): void {
-    requireMode(mode);
+    requireMode("mode", mode);
+    if (mode === "conflate" && this.#selection.orders) throw new check.SettingError("mode", mode, "every with orders");
     this.#selection.mode = mode;
     this.#feed.setMode(mode);
   }
@@ -143,10 +101,10 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     };
   }
 
-  /** Closes the connection; the iterator ends after the remaining events. */
+  /** Closes the connection. The iterator ends after the remaining events. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#looking);
+    clearTimeout(this.#ringTimer);
     this.#feed.close();
     this.#buffer.close();
   }
@@ -156,8 +114,8 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   }
 
   /**
-   * Events from now on. There is one reader: a second iterator shares with the first. The end of a loop, and `return` of an iterator,
-   * close the client and end each `next` that waits.
+   * The events from now on. Iterators share the events. The end of a loop, and `return` of an iterator, close the client and end
+   * each pending `next`.
    */
   [Symbol.asyncIterator](): AsyncGenerator<MarketEvent, void, void> {
     return new EventIterator(this.#buffer, () => this.close());
@@ -179,48 +137,57 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     return new RingFeed(name, wake, reconnectMs, this.#selection, this.#owner);
   }
 
-  /** Events come over the network from now on, where there is one. */
-  #fallBack(): void {
-    if (this.#options.port === undefined && this.#options.url === undefined) return;
+  /** Switches to the network, and back when the ring can be read again, unless it never can. */
+  #fallBack(fatal: Error | undefined): void {
     this.#feed.close();
     this.#feed = this.#lines();
-    this.#look();
+    if (fatal === undefined) this.#watchRing();
   }
 
-  /** While events come over the network, looks whether the ring has a writer again. */
-  #look(): void {
+  /** Ends the client. The iterator and the system's `onError` get the error. */
+  #fail(error: Error): void {
+    this.#closed = true;
+    this.#feed.close();
+    this.#buffer.close(error);
+    this.#options.system?._report?.(error, "connected://");
+  }
+
+  /** Checks at intervals whether the ring has a writer, and then switches to it. */
+  #watchRing(): void {
     const { ring, reconnectMs = 1_000 } = this.#options;
-    this.#looking = setTimeout(() => {
+    this.#ringTimer = setTimeout(() => {
       void hasWriter(ring!).then((there) => {
         if (this.#closed) return;
-        if (!there) return this.#look();
+        if (!there) return this.#watchRing();
         this.#feed.close();
         this.#feed = this.#ring(ring!);
       });
     }, reconnectMs);
-    this.#looking.unref();
+    this.#ringTimer.unref();
   }
 
-  #take(event: MarketEvent): void {
+  #receive(event: MarketEvent): void {
+    // The feed may have read events before a handler closed the client.
+    if (this.#closed) return;
     this.#received++;
     if (event.type === "missed") this.#missedThere += event.count;
     const { system } = this.#options;
     if (system !== undefined) {
-      const taken = this.#emit(system, pathOf(event), event);
+      const accepted = this.#emit(system, pathOf(event), event);
       if (!this.#buffer.reading) {
-        if (taken) this.#delivered++;
+        if (accepted) this.#delivered++;
         else this.#undelivered++;
         return;
       }
     }
-    this.#buffer.put(event);
+    this.#buffer.push(event);
   }
 
-  /** False when nothing in the system takes it. A handler that throws must not end the connection. */
-  #emit(system: MessageSystem, path: string, event: MarketEvent): boolean {
+  /** Sends an event to the system. False if it has no receiver. An exception of a handler does not end the connection. */
+  #emit(system: MarketSystem, path: string, event: MarketEvent): boolean {
     const failed = (error: unknown): void => {
       this.#failedHandlers++;
-      system._report(error, path);
+      system._report?.(error, path);
     };
     try {
       if (!system.has(path)) return false;
@@ -236,7 +203,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
 
 limitArguments(MarketData.prototype, { setMode: 1, account: 0, close: 0 });
 
-/** A writer that was killed leaves its ring behind. */
+/** Whether the ring exists and its writer is alive: a killed writer leaves its ring behind. */
 async function hasWriter(name: string): Promise<boolean> {
   try {
     const ring = await MarketRing.open(name);

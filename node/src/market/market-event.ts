@@ -1,89 +1,81 @@
-/** One side of a quote. `price` is null and `shares` 0 without a quote. */
+import {
+  ID_KEYS,
+  type MarketClear,
+  type MarketGap,
+  type MarketLevel,
+  type MarketOrder,
+  type MarketStatus,
+  type MarketTrade,
+  type MarketTradeBreak,
+  TIME_KEYS,
+} from "./event-schema.js";
+import { nanosOf, priceOf } from "./price.js";
+
+/** One side of a quote. Without a price, `price` and `price_nanos` are null and `shares` is 0. */
 export interface MarketSide {
+  /** The nearest number in whole units. */
   readonly price: number | null;
+  /** In 1/1,000,000,000, exactly. */
+  readonly price_nanos: bigint | null;
   readonly shares: number;
 }
 
-/** Times are UTC nanoseconds: `timestamp` when the gateway received it, `exchange_timestamp` by the venue, 0n where unknown. */
-interface Stamped {
+/** UTC times in nanoseconds: `timestamp` of the receipt by the gateway, `exchange_timestamp` of the venue, 0n if unknown. */
+export interface MarketQuote {
+  readonly type: "quote";
   readonly symbol: string;
   readonly timestamp: bigint;
   readonly exchange_timestamp: bigint;
   readonly sequence: number;
-}
-
-export interface MarketQuote extends Stamped {
-  readonly type: "quote";
   readonly bid: MarketSide;
   readonly ask: MarketSide;
   readonly spread: { readonly price: number; readonly percent: number | null } | null;
-  /** Made from a book with a gap: a better price may exist. */
+  /** The book has a gap: a better price may exist. */
   readonly incomplete: boolean;
-  /** There and true only while the instrument does not trade. */
+  /** Present, and true, while the instrument does not trade. */
   readonly halted?: true;
-  /** There and false only while the venue does not guarantee a trade at these prices. */
+  /** Present, and false, while the venue does not guarantee a trade at these prices. */
   readonly firm?: false;
 }
 
-/** The venue's number of a trade, a whole number of 64 bits. */
-interface Numbered {
-  /** Rounded above 2^53, where two trades may have the same. */
-  readonly trade_id: number;
-  readonly trade_id_exact: bigint;
-}
-
-export interface MarketTrade extends Stamped, Numbered {
-  readonly type: "trade";
-  readonly price: number;
-  readonly shares: number;
-}
-
-/** The trade with this number is void. */
-export interface MarketTradeBreak extends Stamped, Numbered {
-  readonly type: "trade_break";
-}
-
-/** `symbol` null: the whole channel. */
-export interface MarketStatus extends Omit<Stamped, "symbol"> {
-  readonly type: "status";
-  readonly symbol: string | null;
+/** The best levels of a book, the best one first, in the mode `conflate` with `depth`: they replace earlier ones. */
+export interface MarketBook {
+  readonly type: "book";
+  readonly symbol: string;
   readonly channel: number;
-  readonly state: string;
-  readonly reason: string;
+  readonly timestamp: bigint;
+  readonly exchange_timestamp: bigint;
+  readonly sequence: number;
+  readonly bids: readonly MarketBookLevel[];
+  readonly asks: readonly MarketBookLevel[];
+  /** Something was lost: other levels may exist. */
+  readonly incomplete: boolean;
+}
+
+export interface MarketBookLevel {
+  /** The nearest number in whole units. */
+  readonly price: number;
+  /** In 1/1,000,000,000, exactly. */
+  readonly price_nanos: bigint;
+  readonly size: number;
+  /** Number of orders; 0 if the feed does not say. */
+  readonly count: number;
 }
 
 /**
- * Something of the channel did not arrive at the gateway: all its quotes are incomplete until newer ones come. `first` and
- * `last` are numbers of the feed, 0 where none are known.
+ * Events that this client has missed. With `first` and `last` they are entries of the ring, whose reader was slow: every book misses
+ * something. `here`: the buffer was full, and books are incomplete until `subscribe` is called again. Otherwise the client was slow, and
+ * the gateway sends the books that it affects again.
  */
-export interface MarketGap {
-  readonly type: "gap";
-  readonly channel: number;
-  readonly timestamp: bigint;
-  readonly sequence: number;
-  readonly first: number;
-  readonly last: number;
-  readonly reason: string;
-}
-
-/** Quotes to be forgotten: one instrument's, or with `symbol` null the channel's. */
-export interface MarketClear {
-  readonly type: "clear";
-  readonly symbol: string | null;
-  readonly channel: number;
-  readonly timestamp: bigint;
-  readonly sequence: number;
-  readonly reason: string;
-}
-
-/** Events that did not reach this client: it was too slow, or its own buffer was full (`here`). */
 export interface MarketMissed {
   readonly type: "missed";
   readonly count: number;
+  readonly first?: number;
+  readonly last?: number;
   readonly here: boolean;
 }
 
-/** The connection is new: all that was known is void, and the board comes next. With a token for TCP, it comes with the first event. */
+/** A new connection: earlier data is void, and the board follows. Over TCP with a token it precedes the first event. */
 export interface MarketConnected {
   readonly type: "connected";
   readonly connections: number;
@@ -96,10 +88,13 @@ export type MarketEvent =
   | MarketStatus
   | MarketGap
   | MarketClear
+  | MarketOrder
+  | MarketLevel
+  | MarketBook
   | MarketMissed
   | MarketConnected;
 
-/** @internal The scheme under which events of a type are emitted. */
+/** @internal The scheme of the path of each type of event. */
 export const MARKET_ROUTES = new Map([
   ["quote", "bbo"],
   ["trade", "trade"],
@@ -107,47 +102,86 @@ export const MARKET_ROUTES = new Map([
   ["status", "status"],
   ["gap", "gap"],
   ["clear", "clear"],
+  ["order", "order"],
+  ["level", "level"],
+  ["book", "book"],
   ["missed", "missed"],
   ["connected", "connected"],
 ]);
 
-/** Times and trade ids do not fit a double: they travel through JSON.parse as text. */
-const LONG_NUMBER = /("(?:(?:exchange_)?timestamp|trade_id)":)(\d+)/g;
+/** Times and ids, which doubles cannot hold: they pass JSON.parse as text. */
+const LONG_NUMBER = new RegExp(`("(?:${[...TIME_KEYS, ...ID_KEYS].join("|")})":)(\\d+)`, "g");
 
-/** @internal A line of the gateway's TCP sink; undefined when it is no JSON object with a type, or an event without an address. */
+/** Prices likewise. The ones of a quote are in the objects of its sides and its spread, those of a book in its levels. */
+const PRICE = /("price":)(-?[0-9.]+)(?=[,}])/g;
+
+interface WithPrice {
+  price?: unknown;
+  price_nanos?: bigint | null;
+}
+
+/** Replaces the text of a price. False: not a price. */
+function readPrice(holder: WithPrice | null | undefined, isSpread = false): boolean {
+  if (holder === null || holder === undefined || !("price" in holder)) return true;
+  const { price } = holder;
+  const nanos = price === null ? null : typeof price === "string" ? nanosOf(price) : undefined;
+  if (isSpread) {
+    // The difference may exceed the range of a price.
+    if (typeof price === "string") holder.price = Number(price);
+    return typeof holder.price === "number" && Number.isFinite(holder.price);
+  }
+  if (nanos === undefined) return false;
+  holder.price = nanos === null ? null : priceOf(nanos);
+  holder.price_nanos = nanos;
+  return true;
+}
+
+function readLevels(levels: unknown): boolean {
+  return (
+    Array.isArray(levels) &&
+    levels.every((level) => readPrice(level as WithPrice) && typeof level.price_nanos === "bigint")
+  );
+}
+
+/** @internal Parses a line of the gateway. undefined: not a JSON object with a type, an event without its symbol, channel or count, or a price that is none. */
 export function parseMarketLine(
   line: string,
 ): (MarketEvent | { readonly type: string; readonly text?: string }) | undefined {
   let parsed: Record<string, unknown>;
   try {
-    parsed = JSON.parse(line.replace(LONG_NUMBER, '$1"$2"'));
+    parsed = JSON.parse(line.replace(LONG_NUMBER, '$1"$2"').replace(PRICE, '$1"$2"'));
   } catch {
     return undefined;
   }
   if (typeof parsed !== "object" || parsed === null || typeof parsed["type"] !== "string") return undefined;
-  for (const name of ["timestamp", "exchange_timestamp"]) {
+  for (const name of TIME_KEYS) {
     const time = parsed[name];
     if (typeof time === "string" && /^\d+$/.test(time)) parsed[name] = BigInt(time);
   }
-  const id = parsed["trade_id"];
-  if (typeof id === "string" && /^\d+$/.test(id)) {
-    parsed["trade_id"] = Number(id);
-    parsed["trade_id_exact"] = BigInt(id);
+  for (const name of ID_KEYS) {
+    const id = parsed[name];
+    if (typeof id !== "string" || !/^\d+$/.test(id)) continue;
+    parsed[name] = Number(id);
+    parsed[`${name}_exact`] = BigInt(id);
   }
+  const { bid, ask, spread } = parsed as Record<string, WithPrice>;
+  if (!readPrice(parsed) || !readPrice(bid) || !readPrice(ask) || !readPrice(spread, true)) return undefined;
+  if (parsed["type"] === "book" && !(readLevels(parsed["bids"]) && readLevels(parsed["asks"]))) return undefined;
   if (parsed["type"] === "missed") parsed["here"] = false;
   if (!isAddressed(parsed)) return undefined;
   return parsed as unknown as MarketEvent;
 }
 
-/** Of an event of an instrument its symbol, of one of a channel its number, of lost ones their number. */
+/** Whether the event has the symbol, channel or count that its type requires. */
 function isAddressed({ type, symbol, channel, count }: Record<string, unknown>): boolean {
   if (type === "missed") return Number.isInteger(count);
   if (!MARKET_ROUTES.has(type as string)) return true;
-  if (type === "gap" || symbol === null) return Number.isInteger(channel);
-  return typeof symbol === "string" && symbol !== "";
+  const isOfBook = type === "level" || type === "order" || type === "book";
+  if ((isOfBook || type === "gap" || symbol === null) && !Number.isInteger(channel)) return false;
+  return type === "gap" || (symbol === null && !isOfBook) || (typeof symbol === "string" && symbol !== "");
 }
 
-/** @internal The path under which an event is emitted. */
+/** @internal The path to which an event is sent. */
 export function pathOf(event: MarketEvent): string {
   const scheme = MARKET_ROUTES.get(event.type);
   if (event.type === "missed" || event.type === "connected") return `${scheme}://`;

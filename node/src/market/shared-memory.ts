@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
-import { SettingError } from "../pool/pool-error.js";
+import { SettingError } from "../pool/checks.js";
 import { MarketRingError } from "./ring-error.js";
 
 const ADDON = `millpond-shm-${process.platform}-${process.arch}`;
@@ -11,15 +11,17 @@ interface Addon {
   map(path: string): ArrayBuffer | number;
 }
 
-/** @internal The pages of a market ring, read-only, from where C++ puts them: huge pages first. */
+/** @internal Throws SettingError for a name that a ring cannot have. */
+export function requireRingName(setting: string, name: unknown): void {
+  const valid = typeof name === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(name);
+  if (valid && !name.includes(".reader") && !name.endsWith(".lock")) return;
+  const bound = "a string of 1 to 64 letters, digits, '-', '_' or '.', without .reader or .lock at the end";
+  throw new SettingError(setting, name, bound);
+}
+
+/** @internal Maps a market ring read-only. Searches the mounts of huge pages first, like the C++ library. */
 export async function mapRing(name: string): Promise<ArrayBuffer> {
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name) || name.includes(".reader") || name.endsWith(".lock")) {
-    throw new SettingError(
-      "ring",
-      name,
-      "1 to 64 letters, digits, '-', '_' or '.', without .reader or .lock at the end",
-    );
-  }
+  requireRingName("ring", name);
   const addon = await load();
   for (const folder of [...hugePageMounts(), FOLDER]) {
     const path = `${folder}/millpond.${name}`;
@@ -38,7 +40,10 @@ async function load(): Promise<Addon> {
     const loaded = (await import(ADDON)) as Addon & { default?: Addon };
     return loaded.default ?? loaded;
   } catch {
-    throw new MarketRingError("no_addon", `shared memory is read by ${ADDON}, which is not installed`);
+    throw new MarketRingError(
+      "no_addon",
+      `reading shared memory needs the package ${ADDON}: install it, or use a port or url`,
+    );
   }
 }
 

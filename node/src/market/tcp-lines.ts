@@ -2,7 +2,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { KEEP_ALIVE_MS, type LineConnection, type LineReader } from "./line-feed.js";
 
-/** @internal The lines of a gateway's tcp sink. A token is the first line, as the sink wants it. */
+/** @internal Connects to a gateway's tcp sink. A token is sent as the first line. */
 export function tcpLines(
   host: string,
   port: number,
@@ -11,7 +11,7 @@ export function tcpLines(
   reader: LineReader,
 ): LineConnection {
   const secure = tls !== undefined && tls !== false;
-  // RFC 6066: an address is not a server name.
+  // RFC 6066: an IP address is not a valid server name.
   const named = isIP(host) === 0 ? { servername: host } : {};
   const options = typeof tls === "object" ? tls : {};
   const socket: Socket = secure ? connectTls({ ...named, ...options, host, port }) : connect(port, host);

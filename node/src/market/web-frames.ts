@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 
 /** @internal */
 export const OPCODES = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
-/** A gateway's message is some 64 KiB long; what is much longer is no gateway. */
-const LONGEST = 2 ** 24;
+/** Most bytes of a message. A book has up to 65,536 orders and 32,768 levels, each a line of up to 300 bytes. */
+const MAX_MESSAGE_BYTES = 2 ** 25;
 
-/** @internal What a FrameReader finds. */
+/** @internal Receives the messages and control frames of a FrameReader. */
 export interface FrameOwner {
-  /** A whole message. */
+  /** A complete message. */
   text(text: string): void;
   ping(payload: Buffer): void;
   close(payload: Buffer): void;
 }
 
 /**
- * Takes the frames of a WebSocket server apart, however the bytes were cut.
+ * Parses the frames of a WebSocket server from chunks of any size.
  *
  * Source: RFC 6455 section 5.
  *
@@ -26,25 +26,33 @@ export interface FrameOwner {
  * @internal
  */
 export class FrameReader {
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer[] = [];
+  #held = 0;
+  /** Size of the first frame in `#rest`, as far as it is known. */
+  #needed = 0;
   #message: Buffer[] = [];
   #bytes = 0;
 
   constructor(private readonly owner: FrameOwner) {}
 
-  /** Throws an Error that says what was wrong; the connection is then of no more use. */
+  /** Throws an Error for invalid frames. The connection must then be closed. */
   read(bytes: Buffer): void {
-    let rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    this.#rest.push(bytes);
+    this.#held += bytes.length;
+    if (this.#held < this.#needed) return; // joined once, not with each chunk
+    let rest = this.#rest.length === 1 ? bytes : Buffer.concat(this.#rest);
     for (;;) {
-      const taken = this.#frame(rest);
-      if (taken === 0) break;
-      rest = rest.subarray(taken);
+      const parsed = this.#parseFrame(rest);
+      if (parsed === 0) break;
+      rest = rest.subarray(parsed);
     }
-    this.#rest = rest;
+    this.#rest = rest.length === 0 ? [] : [rest];
+    this.#held = rest.length;
   }
 
-  /** Bytes of the frame at the start, 0 while it is not whole. */
-  #frame(bytes: Buffer): number {
+  /** Handles the first frame. Returns its size, or 0 if it is incomplete. */
+  #parseFrame(bytes: Buffer): number {
+    this.#needed = 0;
     if (bytes.length < 2) return 0;
     const opcode = bytes[0]! & 0x0f;
     if ((bytes[0]! & 0x70) !== 0 || (bytes[1]! & 0x80) !== 0) throw new Error("a WebSocket frame of an unknown kind");
@@ -59,13 +67,15 @@ export class FrameReader {
       length = Number(bytes.readBigUInt64BE(2));
       at = 10;
     }
-    if (length + this.#bytes > LONGEST) throw new Error(`a WebSocket message of more than ${LONGEST} bytes`);
-    if (bytes.length < at + length) return 0;
-    this.#take(opcode, (bytes[0]! & 0x80) !== 0, bytes.subarray(at, at + length));
+    if (length + this.#bytes > MAX_MESSAGE_BYTES)
+      throw new Error(`a WebSocket message of more than ${MAX_MESSAGE_BYTES} bytes`);
+    this.#needed = at + length;
+    if (bytes.length < this.#needed) return 0;
+    this.#handle(opcode, (bytes[0]! & 0x80) !== 0, bytes.subarray(at, at + length));
     return at + length;
   }
 
-  #take(opcode: number, last: boolean, payload: Buffer): void {
+  #handle(opcode: number, last: boolean, payload: Buffer): void {
     if (opcode === OPCODES.ping) this.owner.ping(payload);
     else if (opcode === OPCODES.close) this.owner.close(payload);
     else if (opcode === OPCODES.text || opcode === OPCODES.binary || opcode === OPCODES.continuation) {
@@ -80,7 +90,7 @@ export class FrameReader {
   }
 }
 
-/** @internal One frame from a client, which must mask what it sends. */
+/** @internal A frame of a client, which must be masked. */
 export function maskedFrame(opcode: number, payload: Buffer): Buffer {
   const { length } = payload;
   const header = Buffer.alloc(length < 126 ? 2 : 4);

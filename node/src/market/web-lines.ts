@@ -6,10 +6,11 @@ import { KEEP_ALIVE_MS, type LineConnection, type LineReader } from "./line-feed
 import { FrameReader, maskedFrame, OPCODES } from "./web-frames.js";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const NORMAL_END = Buffer.from([0x03, 0xe8]);
+/** Status code 1000: normal closure. */
+const NORMAL_CLOSURE = Buffer.from([0x03, 0xe8]);
 
 /**
- * The lines of a gateway's web sink, by WebSocket. One way for all versions of Node, of which 20 has no client of its own.
+ * Connects to a gateway's web sink over WebSocket. Node 20 has no WebSocket client.
  *
  * Source: RFC 6455.
  *
@@ -40,13 +41,13 @@ export function webLines(url: URL, token: string | undefined, reader: LineReader
     reader.closed();
   };
   request.on("error", (error) => end(error.message));
-  request.on("response", ({ statusCode, statusMessage }) => end(`no WebSocket: ${statusCode} ${statusMessage}`));
+  request.on("response", ({ statusCode, statusMessage }) => end(`not a WebSocket: ${statusCode} ${statusMessage}`));
   request.on("upgrade", (response: IncomingMessage, socket: Duplex, head: Buffer) => {
     stream = socket;
     const accept = createHash("sha1").update(`${key}${GUID}`).digest("base64");
     if (over || response.headers["sec-websocket-accept"] !== accept) {
       socket.destroy();
-      end("no WebSocket: the answer is to another request");
+      end("not a WebSocket: the answer is to another request");
       return;
     }
     const frames = new FrameReader({
@@ -57,7 +58,7 @@ export function webLines(url: URL, token: string | undefined, reader: LineReader
         end(payload.length > 2 ? payload.toString("utf8", 2) : undefined);
       },
     });
-    const take = (bytes: Buffer): void => {
+    const receive = (bytes: Buffer): void => {
       try {
         frames.read(bytes);
       } catch (error) {
@@ -67,8 +68,8 @@ export function webLines(url: URL, token: string | undefined, reader: LineReader
     socket.on("error", (error) => end(error.message));
     socket.on("close", () => end());
     reader.opened();
-    take(head);
-    socket.on("data", take);
+    receive(head);
+    socket.on("data", receive);
   });
   request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
   request.end();
@@ -77,7 +78,7 @@ export function webLines(url: URL, token: string | undefined, reader: LineReader
       if (stream?.writable === true) stream.write(maskedFrame(OPCODES.text, Buffer.from(text)));
     },
     destroy: () => {
-      if (stream?.writable === true) stream.write(maskedFrame(OPCODES.close, NORMAL_END));
+      if (stream?.writable === true) stream.write(maskedFrame(OPCODES.close, NORMAL_CLOSURE));
       end();
     },
   };

@@ -1,19 +1,19 @@
-import { requireArguments } from "./pool-error.js";
+import * as check from "./checks.js";
 
 type Method = (this: unknown, ...values: unknown[]) => unknown;
 
 /**
- * Makes methods of a class refuse more than so many arguments with SettingError: they would silently ignore them. `rejects`: they
- * give promises. For the hot path this costs too much: its methods check a parameter.
+ * Makes methods throw SettingError for more arguments than `max` has for them, instead of ignoring them; with `rejects` they return
+ * a rejected promise. Methods of the hot path check their arguments themselves, which costs less.
  *
  * @internal
  */
-export function limitArguments(prototype: object, most: Readonly<Record<string, number>>, rejects = false): void {
-  for (const [name, count] of Object.entries(most)) {
+export function limitArguments(prototype: object, max: Readonly<Record<string, number>>, rejects = false): void {
+  for (const [name, count] of Object.entries(max)) {
     const method = Reflect.get(prototype, name) as Method;
     const limited: Method = function (...values) {
       try {
-        requireArguments(name, values.length, count);
+        check.argumentCount(name, values.length, count);
       } catch (error) {
         if (rejects) return Promise.reject(error as Error);
         throw error;

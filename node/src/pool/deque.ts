@@ -1,12 +1,12 @@
-const LEAST = 16;
-/** Rings of at most so many places are not made smaller: a queue that fills and empties would allocate each time. */
-const KEPT = 4_096;
+const MIN_CAPACITY = 16;
+/** Capacity up to which a ring never shrinks: a queue that fills and empties would allocate each time. */
+const KEPT_CAPACITY = 4_096;
 
 /**
- * First-in first-out ring that grows by doubling and shrinks by halves when it has been at most an eighth full for a while.
+ * First-in, first-out ring that doubles when it is full, and halves when it has been at most an eighth full for a while.
  *
  * Threads: one.
- * Memory:  one reference a place, 16 places at first; nothing while its length stays below its capacity.
+ * Memory:  one reference per place, 16 places at first; nothing while the length stays below the capacity.
  *
  * @internal
  */
@@ -15,15 +15,15 @@ export class Deque<T> {
   private head: number;
   private count: number;
   private mask: number;
-  /** Items taken in a row while at most an eighth of the places was in use. */
-  private sparse: number;
+  /** Successive `shift` calls with at most an eighth of the places in use. */
+  private sparseShifts: number;
 
   constructor() {
-    this.items = new Array<T | undefined>(LEAST).fill(undefined);
+    this.items = new Array<T | undefined>(MIN_CAPACITY).fill(undefined);
     this.head = 0;
     this.count = 0;
-    this.mask = LEAST - 1;
-    this.sparse = 0;
+    this.mask = MIN_CAPACITY - 1;
+    this.sparseShifts = 0;
   }
 
   get length(): number {
@@ -50,11 +50,11 @@ export class Deque<T> {
     this.items[this.head] = undefined;
     this.head = (this.head + 1) & this.mask;
     this.count--;
-    if (this.mask >= KEPT) this.#look();
+    if (this.mask >= KEPT_CAPACITY) this.#shrinkIfSparse();
     return item;
   }
 
-  /** Drops the items that `keep` refuses; the others stay in order. Cost: the length. */
+  /** Removes the items for which `keep` is false. Cost: one step per item. */
   filter(keep: (item: T) => boolean): void {
     const { items, head, mask } = this;
     let kept = 0;
@@ -68,11 +68,11 @@ export class Deque<T> {
     this.count = kept;
   }
 
-  #look(): void {
-    if (this.count > this.capacity >> 3) this.sparse = 0;
+  #shrinkIfSparse(): void {
+    if (this.count > this.capacity >> 3) this.sparseShifts = 0;
     else {
-      this.sparse++;
-      if (this.sparse > this.capacity >> 4) this.#resize(this.capacity >> 1);
+      this.sparseShifts++;
+      if (this.sparseShifts > this.capacity >> 4) this.#resize(this.capacity >> 1);
     }
   }
 
@@ -82,6 +82,6 @@ export class Deque<T> {
     this.items = items;
     this.head = 0;
     this.mask = capacity - 1;
-    this.sparse = 0;
+    this.sparseShifts = 0;
   }
 }

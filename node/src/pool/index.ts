@@ -1,12 +1,11 @@
-export { createMessage, globalPool, releaseMessage } from "./global-pool.js";
 export { type Envelope, Message, type Observed } from "./message.js";
 export { MessagePool } from "./message-pool.js";
+export { SettingError } from "./checks.js";
 export {
   DoubleReleaseError,
   MessageInUseError,
   PoolError,
   PoolExhaustedError,
-  SettingError,
   UseAfterReleaseError,
   WrongPoolError,
 } from "./pool-error.js";

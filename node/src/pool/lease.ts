@@ -1,4 +1,4 @@
-/** The pool of a leased object, as the object sees it. */
+/** The pool of an object on loan. */
 export interface Lender {
   /** @internal */
   readonly _id: number;
@@ -10,54 +10,52 @@ export interface Lender {
   _giveBack(lease: Lease): void;
 }
 
-/** @internal The `_link` of the last object of the free list. */
+/** @internal The `_link` of the last object in the free list. */
 export const END = -1;
-/** @internal The `_link` of an object that has lost its place in the pool: it is dropped when it comes back. */
+/** @internal The `_link` of a stray: an object that is dropped at its release. */
 export const DISCARD = -2;
-/** @internal The `_link` of an object that a dispatcher holds ready without having lent it. */
-export const RESERVED = -3;
-/** @internal The stamp at which a slot number is given up, so that no handle is ever used twice. */
+/** @internal The stamp at which a slot is retired, so that no handle is used twice. */
 export const LAST_STAMP = 2 ** 30 - 1;
-/** @internal The bit of a stamp that says: the release of this object needs more than clearing it. */
-export const LOOK_CLOSER = 2 ** 30;
-/** @internal The whole stamp of a plain object on loan: it has no slot and is never lent again. Odd, with LOOK_CLOSER. */
+/** @internal The bit of a stamp that marks an object whose release needs more than clearing it. */
+export const SPECIAL = 2 ** 30;
+/** @internal The stamp of a plain message on loan: it has no slot and is never handed out again. Odd, with SPECIAL. */
 export const PLAIN = -1;
-/** @internal The whole stamp of a plain object that was released. */
+/** @internal The stamp of a plain message after its release. */
 export const PLAIN_OVER = -2;
 /** @internal The `_pool` of an object that was kept. */
 export const NO_POOL = 0;
 
-/** @internal The owner of a lent message. */
+/** @internal Owners of a message on loan: the caller of `acquire`. */
 export const CALLER = 0;
-/** @internal A queue, or a sender's wait for room in it. */
+/** @internal A queue, or a send that waits for capacity of a queue. */
 export const QUEUE = 1;
-/** @internal */
+/** @internal A handler. */
 export const HANDLER = 2;
 /** @internal An observer; the message is a read-only view. */
 export const OBSERVER = 3;
-/** @internal A handler, and the message is the one that the dispatcher holds ready. */
+/** @internal The dispatcher, or the handler to which it lends its ready message. */
 export const READY = 4;
 
 /**
- * One object's place in a pool. The stamp is odd while the object is lent and grows with every loan and every return, so
- * slot and stamp together name one loan.
+ * The state of an object of a pool. The stamp is odd while the object is on loan and grows with every loan and every release, so
+ * slot and stamp identify a loan.
  *
  * @internal
  */
 export interface Lease {
   /** The id of the pool, NO_POOL once the object was kept. */
   _pool: number;
-  /** CALLER, QUEUE, HANDLER, OBSERVER or READY. Others than CALLER have LOOK_CLOSER in their stamp. */
+  /** CALLER, QUEUE, HANDLER, OBSERVER or READY. With owners other than CALLER the stamp has SPECIAL. */
   _owner: number;
-  /** LOOK_CLOSER and, below it, the count of loans and returns; or PLAIN. */
+  /** SPECIAL, and below it the number of loans and releases; or PLAIN. */
   _stamp: number;
-  /** Undefined, as `_link`, for plain objects until their handle is read. */
+  /** Undefined, like `_link`, for plain messages whose handle was not read. */
   _slot: number;
-  /** The next free slot, while this one is free. */
+  /** The next free slot, if the object is free. */
   _link: number;
 }
 
-/** @internal The stamp without LOOK_CLOSER. */
+/** @internal The stamp without SPECIAL. */
 export function countOf({ _stamp }: Lease): number {
   return _stamp & LAST_STAMP;
 }
@@ -78,25 +76,25 @@ export class ObjectLease<T extends object> implements Lease {
   ) {}
 }
 
-/** @internal Of an object of a user's class, its lease. */
+/** @internal The key of the lease in an object of a user's class. */
 export const LEASE = Symbol("millpond.lease");
 /** @internal */
 export type Leased = object & { [LEASE]?: Lease };
 
-const places = new WeakMap<Lease, { readonly count: number; readonly at: { stack?: string } }>();
+const acquiredAt = new WeakMap<Lease, { readonly count: number; readonly at: { stack?: string } }>();
 
-/** @internal Remembers the caller that asked for this loan. */
+/** @internal Remembers the caller of `acquire`. */
 export function rememberPlace(lease: Lease, acquire: (...args: never[]) => unknown): void {
   const at: { stack?: string } = {};
   const { captureStackTrace } = Error as { captureStackTrace?: (target: object, above: unknown) => void };
   if (captureStackTrace === undefined) at.stack = new Error().stack ?? "";
   else captureStackTrace(at, acquire);
-  places.set(lease, { count: countOf(lease), at });
+  acquiredAt.set(lease, { count: countOf(lease), at });
 }
 
-/** @internal The line that asked for the present loan, or for the one that just ended, where it was remembered. */
+/** @internal The line that acquired the present loan, or the previous one, if it was remembered. */
 export function placeOf(lease: Lease): string | undefined {
-  const place = places.get(lease);
+  const place = acquiredAt.get(lease);
   if (place === undefined || countOf(lease) - place.count > 1) return undefined;
   return place.at.stack?.split("\n")[1]?.trim();
 }

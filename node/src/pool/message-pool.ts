@@ -1,49 +1,44 @@
 import { limitArguments } from "./argument-limits.js";
+import * as check from "./checks.js";
 import {
   CALLER,
   countOf,
   DISCARD,
-  HANDLER,
   LAST_STAMP,
   LEASE,
   type Leased,
   type Lease,
-  LOOK_CLOSER,
+  type Lender,
+  SPECIAL,
   ObjectLease,
-  PLAIN,
   NO_POOL,
+  PLAIN,
   PLAIN_OVER,
   placeOf,
-  rememberPlace,
   READY,
-  RESERVED,
+  rememberPlace,
 } from "./lease.js";
 import { Message } from "./message.js";
-import {
-  DoubleReleaseError,
-  MessageInUseError,
-  requireArguments,
-  requireFunction,
-  requireInteger,
-  requireKnown,
-  SettingError,
-  UseAfterReleaseError,
-  WrongPoolError,
-} from "./pool-error.js";
-import { type Leak, type MessagePoolOptions, MOST, POOL_OPTIONS, type Pooled } from "./pool-options.js";
-import { ReadyStock } from "./ready-stock.js";
+import { DoubleReleaseError, MessageInUseError, UseAfterReleaseError, WrongPoolError } from "./pool-error.js";
+import { type Leak, type MessagePoolOptions, POOL_OPTIONS, type Pooled, type PoolStats } from "./pool-options.js";
+import { PoolStock } from "./pool-stock.js";
 import { isThenable } from "./thenable.js";
 
-/** Of a stamp: lent, and nothing but to be cleared when it comes back. */
-const SIMPLY_LENT = LOOK_CLOSER + 1;
-const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
+/** Mask of a stamp that is 1 for a message on loan whose release only clears it. */
+const SIMPLE_LOAN = SPECIAL + 1;
+/** One in this many loans of a slot records where it began. A power of two. */
+const SAMPLE_EVERY = 65_536;
+/** The lease of an object that belongs to no pool. */
+const NO_LEASE = new ObjectLease(NO_POOL, -1, 0, {});
+
+let ids = 0;
 
 /**
- * Lends messages and takes them back, last in, first out.
+ * Lends messages and reuses released ones, last in, first out.
  *
  * Threads: one; each worker has its own pools.
  * Memory:  grows to the number of messages in flight, from 256 on by half as many again and at most 4,096 at once, at most
- *          `size`; in steady state nothing.
+ *          `size`; nothing in steady state.
  * Source:  the free list linked by slot number and the stamp of each slot follow the generational index of slot maps.
  *
  * @example
@@ -56,42 +51,39 @@ const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
  * orders.release(order);
  * ```
  */
-export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> extends ReadyStock<T, Body, Meta> {
+export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> implements Lender {
+  /** @internal */ readonly _id: number;
+  private readonly stock: PoolStock<T, Body, Meta>;
   private readonly sampleMask: number;
+  readonly #options: MessagePoolOptions<T, Body, Meta>;
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
-    requireArguments("new MessagePool", arguments.length, 2);
-    requireKnown("pool options", options, POOL_OPTIONS);
-    for (const name of ["factory", "reset", "clear"] as const) {
-      if (options[name] !== undefined) requireFunction(name, options[name]);
-    }
-    const { overflow = "allocate" } = options;
-    if (overflow !== "allocate" && overflow !== "refuse")
-      throw new SettingError("overflow", overflow, "allocate or refuse");
-    super(size === "auto" ? MOST : size, size === "auto", options);
-    const sample = options.samplePlaces ?? 65_536;
-    if (sample !== 0) requireInteger("samplePlaces", sample, 1, 2 ** 28);
-    if ((sample & (sample - 1)) !== 0) throw new SettingError("samplePlaces", sample, "a power of two, or 0");
-    this.sampleMask = options.checked === true ? 1 : sample === 0 ? LAST_STAMP : 2 * sample - 1;
+    check.argumentCount("new MessagePool", arguments.length, 2);
+    check.options("pool options", options, POOL_OPTIONS);
+    this._id = ++ids;
+    this.stock = new PoolStock<T, Body, Meta>(this, size, options);
+    this.sampleMask = 2 * (options.checked === true ? 1 : SAMPLE_EVERY) - 1;
+    this.#options = options;
     this.warmup(options.warmup ?? 0);
   }
 
-  /** Lends a message. It is the caller's until `release`, `keep`, `send` or the end of its `using` block. */
+  /** Lends a message. The caller owns it until `release`, `keep`, `send` or the end of its `using` block. */
   acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M): Pooled<T, B, M>;
   acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M, more?: unknown): Pooled<T, B, M> {
-    if (more !== undefined) requireArguments("acquire", 4, 3);
-    const head = this._head;
+    if (more !== undefined) check.argumentCount("acquire", 4, 3);
+    const { stock } = this;
+    const { head } = stock;
     if (head < 0) {
-      if (!this._plain) return this.#acquireParkedOrNew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
-      const loans = this._plainLoans + 1;
-      this._plainLoans = loans;
-      const out = loans - this._plainEnds + this._others;
-      if (out > this._highWater) this._highWater = out;
+      if (!stock.plain) return this.#acquireParkedOrNew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
+      const loans = stock.plainLoans + 1;
+      stock.plainLoans = loans;
+      const inUse = loans - stock.plainEnds + stock.othersInUse;
+      if (inUse > stock.highWater) stock.highWater = inUse;
       return new Message(this, PLAIN, path, body, meta) as Pooled<T, B, M>;
     }
-    const lease = this._leases[head]!;
-    this._head = lease._link;
+    const lease = stock.leases[head]!;
+    stock.head = lease._link;
     const stamp = lease._stamp + 1;
     lease._stamp = stamp;
     if ((stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
@@ -102,43 +94,45 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     return message as Pooled<T, B, M>;
   }
 
-  /** Takes back a message or a handle. Body and meta are cleared at once. Throws when it is not on loan from here. */
+  /** Releases a message or a handle, and clears body and meta. Throws if it is not on loan from this pool. */
   release(message: T | number): void {
-    if (arguments.length > 1) requireArguments("release", arguments.length, 1);
+    if (arguments.length > 1) check.argumentCount("release", arguments.length, 1);
     const lease = message as unknown as Message;
     const stamp = lease._stamp;
-    if (lease._pool === this._id && (stamp & SIMPLY_LENT) === 1) {
+    if (lease._pool === this._id && (stamp & SIMPLE_LOAN) === 1) {
+      const { stock } = this;
       lease._stamp = stamp + 1;
       lease._path = "";
       lease._body = undefined;
       lease._meta = undefined;
-      lease._link = this._head;
-      this._head = lease._slot;
+      lease._link = stock.head;
+      stock.head = lease._slot;
     } else if (lease._pool === this._id && stamp === PLAIN && lease._owner === CALLER) {
       lease._stamp = PLAIN_OVER;
       lease._body = undefined;
       lease._meta = undefined;
-      this._plainEnds++;
+      this.stock.plainEnds++;
     } else this.#releaseSpecial(message);
   }
 
-  /** The object of a loan, by handle. Throws UseAfterReleaseError when that loan is over, WrongPoolError for another pool's. */
+  /** The object of a loan, by handle. Throws UseAfterReleaseError if that loan is over, WrongPoolError for another pool's handle. */
   at(handle: number): Pooled<T, Body, Meta> {
-    requireArguments("at", arguments.length, 1);
+    check.argumentCount("at", arguments.length, 1);
     return this.#objectOf(this.#leaseOf(handle)) as Pooled<T, Body, Meta>;
   }
 
   /**
-   * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
-   * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
+   * The messages on loan for longer than `longerThanMs`, measured from the call of `leaks` or `trim` that first saw the loan: call
+   * it regularly. Does not list plain messages, which `inUse` counts. Cost: one step per message.
    */
   leaks(longerThanMs = 0): Leak[] {
-    return this._table.leaks(longerThanMs, this._id);
+    check.duration("longerThanMs", longerThanMs);
+    return this.stock.leaks(longerThanMs);
   }
 
-  /** The handle of an object on loan, for pools of a user's class (`message.handle` otherwise). */
+  /** The handle of an object on loan, for pools with a factory (`message.handle` otherwise). */
   handleOf(object: T): number {
-    requireArguments("handleOf", arguments.length, 1);
+    check.argumentCount("handleOf", arguments.length, 1);
     const lease = this.#leaseOf(object);
     if (lease._pool !== this._id || (lease._stamp & 1) === 0) this.#refuse(lease);
     return this._handleOf(lease);
@@ -165,118 +159,136 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     return result;
   }
 
+  get capacity(): number {
+    return this.stock.capacity;
+  }
+
+  /** Makes messages in advance, until `count` exist. Returns the number of messages. */
+  warmup(count: number): number {
+    return this.stock.warmup(count);
+  }
+
+  /** Sets the capacity. Free messages beyond it are dropped now, those on loan at their release. */
+  resize(size: number): void {
+    this.stock.resize(size);
+  }
+
+  /** Drops all free messages now, and those on loan at their release. */
+  clear(): void {
+    this.stock.clear();
+  }
+
+  /**
+   * Drops free messages that were not used since the last `trim` or `leaks`, while more than `atLeast` exist. Returns their number.
+   * Cost: one step per message.
+   */
+  trim(atLeast = 0): number {
+    return this.stock.trim(atLeast);
+  }
+
+  /** Computed from the stamps of the messages; acquire and release count nothing. Cost: one step per message. */
+  stats(): PoolStats {
+    return this.stock.stats();
+  }
+
+  /** @internal Whether the pool lends objects of a factory. */
+  get _ofObjects(): boolean {
+    return this.#options.factory !== undefined;
+  }
+
+  /** @internal Whether the pool counts or checks each loan, so that a dispatcher may not lend a ready message. */
+  get _exact(): boolean {
+    return this.#options.checked === true || this._refuses;
+  }
+
+  /** @internal Whether an exhausted pool throws. Observers take no messages of such a pool. */
+  get _refuses(): boolean {
+    return this.#options.overflow === "refuse";
+  }
+
   /** @internal */
   _handleOf(lease: Lease): number {
-    if (lease._slot === undefined) this._seat(lease);
-    else if (lease._slot < 0) lease._slot = this._leases.push(lease) - 1;
-    return this._table.handleOf(lease, this._id);
+    return this.stock.handleOf(lease);
   }
 
   /** @internal */
   _keep(lease: Lease): void {
-    if (lease._owner === READY) this._lendReserved(lease);
-    this._kept++;
-    if (lease._slot === undefined) {
-      this._plainEnds++;
-      this._plainKept++;
-    } else {
-      this._detach(lease);
-      this._straysInUse--;
-      if (lease._slot >= 0) this._table.vacate(lease._slot, countOf(lease) + 1);
-      this._look();
-    }
-    // Until the handler or observer that keeps it has settled, nothing else may have it.
-    if (lease._owner !== CALLER) lease._owner = HANDLER;
-    // Ends what a dispatcher knows of this loan, too: the stamp of the message that it holds ready has the bit.
-    if (lease._stamp !== PLAIN) lease._stamp &= ~LOOK_CLOSER;
-    if (lease instanceof Message) lease._leave();
-    else lease._pool = NO_POOL;
+    this.stock.keep(lease);
   }
 
-  /** @internal Release on the user's behalf: a kept one stays with its keeper. */
+  /** @internal Releases an object unless it was kept. */
   _giveBack(lease: Lease): void {
     if (lease._pool !== NO_POOL) this.release(this.#objectOf(lease));
   }
 
-  /** @internal Release of a message that a queue or a handler had. */
-  _takeBack(message: Message): void {
-    if (message._slot === undefined || message._link === DISCARD || this._special) {
+  /** @internal Releases a message that a queue or a handler had. */
+  _endLoan(message: Message): void {
+    const { stock } = this;
+    if (message._slot === undefined || message._link === DISCARD || stock.special) {
       this.release(message as unknown as T);
       return;
     }
     message._clear();
     message._stamp = countOf(message) + 1;
-    message._link = this._head;
-    this._head = message._slot;
+    message._link = stock.head;
+    stock.head = message._slot;
   }
 
-  /** @internal A message that is out of the free list without being lent, for a dispatcher that lends it over and over. */
-  _reserve(): Message {
-    const message = this.acquire("") as unknown as Message;
+  /** @internal A message that a dispatcher lends to one handler after another. It is not counted unless `_countReady` is called. */
+  _newReady(): Message {
+    const message = new Message(this, SPECIAL, "", undefined, undefined);
     message._owner = READY;
-    if (message._stamp === PLAIN) {
-      this._plainLoans--;
-      message._stamp = LOOK_CLOSER;
-    } else {
-      if (message._link === DISCARD) this._straysInUse--;
-      else message._link = RESERVED;
-      message._stamp = (countOf(message) + 1) | LOOK_CLOSER;
-    }
-    this._look();
     return message;
   }
 
+  /** @internal */
+  _countReady(message: Message): void {
+    this.stock.countReady(message);
+  }
+
   #acquireParkedOrNew(path: string, body: Body, meta: Meta): T {
-    const lease = this._parked >= 0 ? this._popFree() : this._takeNew(path, body, meta);
+    const lease = this.stock.parkedOrNew(path, body, meta);
     lease._stamp++;
     if ((lease._stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
-    if (this._special || lease._link === DISCARD) lease._stamp |= LOOK_CLOSER;
+    if (this.stock.special || lease._link === DISCARD) lease._stamp |= SPECIAL;
     if (lease instanceof Message) {
       lease._path = path;
       lease._body = body;
       lease._meta = meta;
-    } else if (this._options.reset !== undefined) this.#reset(this.#objectOf(lease), path, body, meta);
+    } else if (this.#options.reset !== undefined) this.#reset(this.#objectOf(lease), path, body, meta);
     return this.#objectOf(lease);
   }
 
-  /** An object that cannot be filled goes back before the caller sees the error. */
+  /** Calls the user's `reset`, and releases the object if that throws. */
   #reset(object: T, path: string, body: Body, meta: Meta): void {
     try {
-      this._options.reset!(object, path, body, meta);
+      this.#options.reset!(object, path, body, meta);
     } catch (error) {
       this.release(object);
       throw error;
     }
   }
 
-  /** A handle, an object of the user's class, one that carries more than a body, or a mistake. */
+  /** Releases a handle, an object of a factory, or a message whose stamp has SPECIAL. Throws if the caller may not release it. */
   #releaseSpecial(message: T | number): void {
     const lease = this.#leaseOf(message);
     if (lease._pool !== this._id || (lease._stamp & 1) === 0 || lease._owner !== CALLER) this.#refuse(lease);
-    if (lease instanceof Message) lease._clear();
-    else if (this._options.clear !== undefined) {
-      try {
-        this._options.clear(this.#objectOf(lease));
-      } catch (error) {
-        this._detach(lease);
-        lease._stamp = countOf(lease) + 1;
-        this._discard(lease);
-        this._look();
-        throw error;
-      }
+    try {
+      if (lease instanceof Message) lease._clear();
+      else this.#options.clear?.(this.#objectOf(lease));
+    } catch (error) {
+      this.stock.detach(lease);
+      throw error;
+    } finally {
+      this.stock.endLoan(lease);
     }
-    lease._stamp = countOf(lease) + 1;
-    if (lease._link === DISCARD) this._discard(lease);
-    else if (this._checked) this._replace(lease);
-    else this._pushFree(lease);
-    this._look();
   }
 
   #leaseOf(message: T | number): Lease {
     if (typeof message !== "number") {
-      return message instanceof Message ? message : ((message as Leased)[LEASE] ?? STRANGER);
+      return message instanceof Message ? message : ((message as Leased)[LEASE] ?? NO_LEASE);
     }
-    const lease = this._table.find(message, this._id);
+    const lease = this.stock.find(message);
     if (lease === undefined) throw new UseAfterReleaseError(undefined);
     return lease;
   }
@@ -291,9 +303,10 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     throw new DoubleReleaseError(lease._slot, placeOf(lease));
   }
 
+  /** Remembers the caller of `acquire`, and retires a slot whose stamps are used up. */
   #sample(lease: Lease): void {
     rememberPlace(lease, this.acquire);
-    if (countOf(lease) === LAST_STAMP) this._detach(lease);
+    if (countOf(lease) === LAST_STAMP) this.stock.detach(lease);
   }
 }
 

@@ -1,4 +1,5 @@
-import { CALLER, END, type Lease, type Lender, LOOK_CLOSER, NO_POOL, OBSERVER, placeOf, QUEUE } from "./lease.js";
+import { CALLER, END, type Lease, type Lender, SPECIAL, NO_POOL, OBSERVER, placeOf, QUEUE } from "./lease.js";
+import { shown } from "./checks.js";
 import { MessageInUseError, UseAfterReleaseError } from "./pool-error.js";
 import type { Route } from "./route.js";
 
@@ -11,7 +12,7 @@ function refuseWrite(message: Lease): never {
   throw new MessageInUseError(message._slot, placeOf(message));
 }
 
-/** Data that only some messages have in addition to path, body and meta. */
+/** Data that some messages have in addition to path, body and meta. */
 export interface Envelope {
   readonly traceparent: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -22,15 +23,15 @@ export interface Envelope {
 
 /**
  * A path, a body and metadata (`meta`), on loan from a MessagePool. Every read or write after the release throws
- * UseAfterReleaseError, until the pool lends the same object again; a `handle` is never used again. `structuredClone`
- * copies no pool with it; a worker is better sent `toJSON()`.
+ * UseAfterReleaseError, until the pool lends the same object again; a `handle` is never used again. To send a message to a
+ * worker, send its `toJSON()`.
  *
- * Threads: one thread; nothing is shared.
+ * Threads: one.
  * Memory:  one object, allocated when its pool first needs it.
  */
 export class Message<Body = unknown, Meta = unknown, Params extends string = string> {
-  // Few fields and no base class: a plain message costs no more than any other small object. Fields of the hot path are set
-  // once and first in the constructor, so that the compiler knows what they hold.
+  // Few fields and no base class, so that a plain message costs as much as any small object. The constructor sets the fields of
+  // the hot path first and once, so that the compiler knows what they hold.
   /** @internal */ _stamp: number;
   /** @internal */ _slot!: number;
   /** @internal */ _link!: number;
@@ -39,7 +40,7 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   /** @internal */ _path: string;
   /** @internal */ _body: Body;
   /** @internal */ _meta: Meta;
-  // Private, so that structuredClone does not follow them.
+  // Private fields, which structuredClone does not copy.
   #lender: Lender | undefined;
   #route: Route | undefined;
   #envelope: Envelope | undefined;
@@ -78,19 +79,19 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
     this._meta = meta;
   }
 
-  /** W3C `traceparent` of this message, where tracing is on or the sender gave one. */
+  /** The W3C `traceparent`, if tracing is on or the sender passed one. */
   get traceparent(): string | undefined {
     if ((this._stamp & 1) === 0) refuse(this);
     return this.#envelope?.traceparent;
   }
 
-  /** Aborted when the sender no longer waits: its signal, or its time limit. Long handlers watch it. */
+  /** Aborted when the sender no longer waits, by its signal or its time limit. Long handlers should watch it. */
   get signal(): AbortSignal | undefined {
     if ((this._stamp & 1) === 0) refuse(this);
     return this.#envelope?.signal;
   }
 
-  /** The number of the request that this message carries. */
+  /** The number of the request; undefined for other messages. */
   get correlationId(): number | undefined {
     if ((this._stamp & 1) === 0) refuse(this);
     return this.#envelope?.correlationId;
@@ -102,52 +103,52 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
     return this.#envelope?.attempt ?? 1;
   }
 
-  /** @internal The route whose parameters this message has. */
+  /** @internal Sets the route from which `param` reads. */
   _address(route: Route): void {
     if (this.#route !== route) this.#route = route;
   }
 
-  /** @internal A queue or handler takes the message over; CALLER gives it back. */
+  /** @internal Changes the owner. */
   _own(owner: number, envelope: Envelope | undefined): void {
     this._owner = owner;
     this.#envelope = envelope;
-    if (owner !== CALLER) this._stamp |= LOOK_CLOSER;
+    if (owner !== CALLER) this._stamp |= SPECIAL;
   }
 
-  /** @internal */
+  /** @internal Clears what a release clears. */
   _clear(): void {
     this._path = "";
     this._body = this._meta = undefined as Body & Meta;
     this.#envelope = undefined;
   }
 
-  /** @internal */
+  /** @internal Removes the reference to the pool, when the message is kept. */
   _leave(): void {
     this._pool = NO_POOL;
     this.#lender = undefined;
   }
 
   /** True from `acquire` until `release`. */
-  get lent(): boolean {
+  get onLoan(): boolean {
     return (this._stamp & 1) === 1;
   }
 
-  /** Names this loan in its pool: unlike the object, it is never used again. NaN once kept. */
+  /** Identifies this loan in its pool and, unlike the object, is never used again. NaN for a kept message. */
   get handle(): number {
     if ((this._stamp & 1) === 0) refuse(this);
     return this.#lender === undefined ? Number.NaN : this.#lender._handleOf(this);
   }
 
-  /** The text in the path where the receiver's template has `{name}`; `"*"` names the rest that a wildcard matched. */
+  /** The text of parameter `{name}` of the receiver's template; `"*"` is the rest that a wildcard matched. */
   param(name: Params): string {
     if ((this._stamp & 1) === 0) refuse(this);
     const route = this.#route;
     const index = route === undefined ? -1 : route.indexOf(name);
-    if (index < 0) throw new RangeError(`path ${this._path} has no parameter ${name}`);
+    if (index < 0) throw new RangeError(`path ${shown(this._path)} has no parameter ${shown(name)}`);
     return route!.text(this._path, index);
   }
 
-  /** A parameter of at most 15 decimal digits as a number, without making a string; undefined if it is anything else. */
+  /** A parameter of at most 15 decimal digits as a number, without making a string; undefined for any other text. */
   paramInt(name: Params): number | undefined {
     if ((this._stamp & 1) === 0) refuse(this);
     const route = this.#route;
@@ -167,8 +168,8 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   }
 
   /**
-   * Takes this object out of its pool, so that it may be stored; it needs no release and its pool makes a new one. The owner
-   * may do so: the caller of `acquire`, a handler, an observer. Throws MessageInUseError while another owns the message.
+   * Removes this object from its pool, so that it may be stored; it needs no release. For the owner: the caller of `acquire`, a
+   * handler or an observer. Throws MessageInUseError while another owns the message.
    */
   keep(): this {
     if ((this._stamp & 1) === 0) refuse(this);
@@ -177,7 +178,7 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
     return this;
   }
 
-  /** Releases to the pool that lent it, for `using`. Nothing happens to a message that was kept. */
+  /** Releases the message, for `using`, unless it was kept. */
   [Symbol.dispose](): void {
     this.#lender?._giveBack(this);
   }
@@ -186,22 +187,22 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
     return { path: this.path, body: this.body, meta: this.meta };
   }
 
-  /** What `console.log` shows. */
+  /** For `console.log`. */
   [Symbol.for("nodejs.util.inspect.custom")](): unknown {
-    if (!this.lent) return "Message <released>";
+    if (!this.onLoan) return "Message <released>";
     return { path: this._path, body: this._body, meta: this._meta };
   }
 }
 
-/** What an observer gets: a message that it may read, forward and keep, and that it cannot change, send or release. */
+/** The message of an observer, which may read, forward and keep it, and cannot change, send or release it. */
 export type Observed<Body = unknown, Meta = unknown, Params extends string = string> = Readonly<
   Pick<
     Message<Body, Meta, Params>,
-    "path" | "body" | "meta" | "traceparent" | "signal" | "param" | "paramInt" | "toJSON" | "lent"
+    "path" | "body" | "meta" | "traceparent" | "signal" | "param" | "paramInt" | "toJSON" | "onLoan"
   >
 > & { keep(): Observed<Body, Meta, Params> };
 
-/** @internal A message with a place in a pool, where it is lent again. */
+/** @internal A message with a slot in a pool. */
 export class PooledMessage extends Message {
   constructor(lender: Lender, slot: number, stamp: number) {
     super(lender, stamp, "", undefined, undefined);

@@ -1,4 +1,4 @@
-/** What a pool throws when a message is used against its rules. `acquiredAt` is known in checked mode and for sampled messages. */
+/** Base of the errors for wrong uses of messages. `acquiredAt` is known in checked pools and for sampled messages. */
 export class PoolError extends Error {
   readonly acquiredAt: string | undefined;
   constructor(message: string, acquiredAt?: string) {
@@ -7,7 +7,7 @@ export class PoolError extends Error {
   }
 }
 
-/** A plain message has no number until a caller requests its handle. */
+/** A plain message has no number until its handle is read. */
 function named(slot: number | undefined): string {
   return slot === undefined ? "a plain message" : `message ${slot}`;
 }
@@ -17,11 +17,11 @@ export class DoubleReleaseError extends PoolError {
   readonly code = "POOL_DOUBLE_RELEASE";
   override readonly name = "DoubleReleaseError";
   constructor(slot: number | undefined, acquiredAt?: string) {
-    super(`${named(slot)} is released already`, acquiredAt);
+    super(`${named(slot)} was already released`, acquiredAt);
   }
 }
 
-/** A message was read, written or sent after its release. To fix: `keep()` it before, or copy what is needed. */
+/** A message was read, written or sent after its release. To fix: call `keep()` before, or copy the values. */
 export class UseAfterReleaseError extends PoolError {
   readonly code = "POOL_USE_AFTER_RELEASE";
   override readonly name = "UseAfterReleaseError";
@@ -30,7 +30,7 @@ export class UseAfterReleaseError extends PoolError {
   }
 }
 
-/** A message or handle was given to a pool that did not lend it, or that lends it no longer because it was kept. */
+/** A message or handle was passed to a pool that did not lend it, or that lends it no longer because it was kept. */
 export class WrongPoolError extends PoolError {
   readonly code = "POOL_WRONG_POOL";
   override readonly name = "WrongPoolError";
@@ -51,65 +51,11 @@ export class MessageInUseError extends PoolError {
   }
 }
 
-/** Thrown by `acquire` of a pool with `overflow: "refuse"` when all messages are lent out. To fix: release earlier, or raise the size. */
+/** Thrown by `acquire` of a pool with `overflow: "refuse"` if all messages are on loan. To fix: release earlier, or raise the size. */
 export class PoolExhaustedError extends PoolError {
   readonly code = "POOL_EXHAUSTED";
   override readonly name = "PoolExhaustedError";
   constructor(readonly capacity: number) {
-    super(`message pool is empty: all ${capacity} messages are lent out`);
+    super(`message pool is empty: all ${capacity} messages are on loan`);
   }
-}
-
-function shown(value: unknown): string {
-  try {
-    const text = String(value);
-    return text.length > 100 ? `${text.slice(0, 100)}...` : text;
-  } catch {
-    return typeof value;
-  }
-}
-
-/** A setting or argument is outside its range. */
-export class SettingError extends RangeError {
-  readonly code = "BAD_SETTING";
-  override readonly name = "SettingError";
-  constructor(setting: string, value: unknown, bound: string) {
-    super(`${setting} is ${shown(value)}: it must be ${bound}`);
-  }
-}
-
-/** @internal */
-export function requireFunction(setting: string, value: unknown): void {
-  if (typeof value !== "function") throw new SettingError(setting, value, "a function");
-}
-
-/** @internal A duration that a timer can hold; Infinity means none. */
-export function requireDuration(setting: string, value: number): number {
-  if (typeof value !== "number" || !(value >= 0) || (value > 2 ** 31 - 1 && value !== Number.POSITIVE_INFINITY)) {
-    throw new SettingError(setting, value, `milliseconds from 0 to ${2 ** 31 - 1}, or Infinity`);
-  }
-  return value;
-}
-
-/** @internal Refuses arguments and options that would silently be ignored. */
-export function requireKnown(setting: string, options: unknown, known: readonly string[]): void {
-  if (options === undefined) return;
-  if (typeof options !== "object" || options === null) throw new SettingError(setting, options, "an object");
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new SettingError(setting, `{ ${name} }`, `of ${known.join(", ")}`);
-    if ((options as Record<string, unknown>)[name] === null) throw new SettingError(name, null, "a value, or left out");
-  }
-}
-
-/** @internal Refuses arguments that would silently be ignored. */
-export function requireArguments(of: string, count: number, most: number): void {
-  if (count > most) throw new SettingError(`arguments of ${of}`, count, `at most ${most}`);
-}
-
-/** @internal */
-export function requireInteger(setting: string, value: number, least: number, most: number): number {
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw new SettingError(setting, value, `a whole number from ${least} to ${most}`);
-  }
-  return value;
 }

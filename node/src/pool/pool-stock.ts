@@ -1,299 +1,350 @@
-import { PoolWatch } from "./pool-watch.js";
+import * as check from "./checks.js";
 import {
+  CALLER,
   countOf,
   DISCARD,
   END,
+  HANDLER,
   LEASE,
   type Lease,
   type Leased,
   type Lender,
-  LOOK_CLOSER,
+  SPECIAL,
+  NO_POOL,
   ObjectLease,
   PLAIN,
-  RESERVED,
+  READY,
 } from "./lease.js";
-import { PooledMessage } from "./message.js";
-import { PoolExhaustedError, requireDuration, requireInteger } from "./pool-error.js";
+import { Message, PooledMessage } from "./message.js";
+import { PoolExhaustedError } from "./pool-error.js";
 import {
   FIRST_BLOCK,
   LARGEST_BLOCK,
   type Leak,
+  MAX_POOL_SIZE,
   type MessagePoolOptions,
-  MOST,
   type PoolStats,
 } from "./pool-options.js";
+import { PoolWatch } from "./pool-watch.js";
 import { SlotTable } from "./slot-table.js";
 
-let ids = 0;
-
-/** The messages of a pool: how many there are, the place of each, and what they say when counted. */
-export abstract class PoolStock<T extends object, Body, Meta> implements Lender {
+/**
+ * The messages of a pool: the free list, the slots, the limits of their number, and what is counted about them.
+ *
+ * A *seated* message has a slot and returns to the free list. A *stray* has lost its slot, or never had one, and is dropped when
+ * it is released. A *plain* message is a stray without any bookkeeping.
+ *
+ * @internal
+ */
+export class PoolStock<T extends object, Body, Meta> {
   // Fields of the hot path are set in the constructor and not before, so that the compiler knows what they hold.
-  /** @internal */ protected _head: number;
-  /** @internal */ protected readonly _leases: (Lease | undefined)[];
-  /** @internal */ readonly _id: number;
-  /** @internal Where the free list is empty: make a message that is not used again. */
-  protected _plain: boolean;
-  /** @internal */ protected _plainLoans: number;
-  /** @internal Released, or kept. */
-  protected _plainEnds: number;
-  /** @internal Messages lent out that are not plain, when the pool is full. */
-  protected _others: number;
-  /** @internal */ protected _highWater: number;
-  /** @internal */ protected readonly _table = new SlotTable();
-  /** @internal */ protected readonly _options: MessagePoolOptions<T, Body, Meta>;
-  /** @internal Checked, or of the user's own class: each loan needs a closer look. */
-  protected readonly _special: boolean;
-  /** @internal */ protected _size = 0;
-  /** @internal */ protected _discarded = 0;
-  /** @internal */ protected _kept = 0;
-  /** @internal */ protected _plainKept = 0;
-  /** @internal Loans that no stamp of a seated object counts; negative by those that it counts of its predecessors. */
-  protected _otherLoans = 0;
-  /** @internal Lent out, and dropped when they come back; plain ones are counted for themselves. */
-  protected _straysInUse = 0;
-  /** @internal The free list of a pool that has to look closer at each loan. */
-  protected _parked = END;
+  /** Slot of the first free message, or END. Always END if `special`. */
+  head: number;
+  readonly leases: (Lease | undefined)[];
+  /** With an empty free list, `acquire` makes a plain message. */
+  plain: boolean;
+  plainLoans: number;
+  /** Plain messages that were released or kept. */
+  plainEnds: number;
+  /** Messages on loan other than plain ones, if the free list is empty. */
+  othersInUse: number;
+  highWater: number;
+  /** Whether each loan needs more work: the pool is checked, or has a factory. */
+  readonly special: boolean;
+  readonly #table = new SlotTable();
+  readonly #watch: PoolWatch;
   #capacity: number;
+  /** Number of seated messages. */
+  #size = 0;
   #created = 0;
   #createdByAcquire = 0;
-  /** Made ahead on request: automatic shrinking leaves so many. */
+  #discarded = 0;
+  #kept = 0;
+  #plainKept = 0;
+  /** Loans that the stamps of seated messages do not count, less those that they inherit from earlier users of their slots. */
+  #otherLoans = 0;
+  #straysInUse = 0;
+  /** The first free message of a special pool. */
+  #parked = END;
+  /** Number of messages made by `warmup`: automatic shrinking keeps as many. */
   #floor = 0;
-  readonly #watch: PoolWatch;
 
-  /** @internal */ protected constructor(capacity: number, auto: boolean, options: MessagePoolOptions<T, Body, Meta>) {
-    this._id = ++ids;
-    this.#capacity = requireInteger("pool size", capacity, 0, MOST);
-    this._options = options;
-    this._special = options.factory !== undefined || options.checked === true;
-    this._head = END;
-    this._leases = this._table.leases;
-    this._plain = false;
-    this._plainLoans = 0;
-    this._plainEnds = 0;
-    this._others = 0;
-    this._highWater = 0;
-    const warnAfterMs = requireDuration("warnAfterMs", options.warnAfterMs ?? Number.POSITIVE_INFINITY);
-    const shrinkEveryMs = requireDuration("shrinkEveryMs", options.shrinkEveryMs ?? 10_000);
-    this.#watch = new PoolWatch(this, warnAfterMs, auto ? shrinkEveryMs : 0);
-    this._look();
-  }
-
-  /** @internal */ abstract _handleOf(lease: Lease): number;
-  /** @internal */ abstract _keep(lease: Lease): void;
-  /** @internal */ abstract _giveBack(lease: Lease): void;
-  /** @internal */ abstract leaks(longerThanMs?: number): Leak[];
-
-  /** Makes messages ahead, until `count` exist. Returns how many exist. */
-  warmup(count: number): number {
-    this.#floor = Math.max(this.#floor, requireInteger("warmup", count, 0, MOST));
-    return this.#makeAhead(count);
-  }
-
-  #makeAhead(count: number): number {
-    while (this._size < Math.min(count, this.#capacity)) this._pushFree(this._construct());
-    this._look();
-    return this._size;
-  }
-
-  /** Sets how many messages are kept. Free ones beyond are dropped now, lent ones when they come back. */
-  resize(size: number): void {
-    this.#capacity = requireInteger("pool size", size, 0, MOST);
-    this._highWater = this._highest();
-    this._table.restart();
-    while (this._size > size && this._firstFree >= 0) this._drop(this._popFree());
-    for (const lease of this._leases) {
-      if (this._size > size && lease !== undefined && lease._link !== RESERVED) this._detach(lease);
-    }
-    this._look();
-  }
-
-  /** Drops all free messages; those lent out are dropped when they come back. */
-  clear(): void {
-    const { capacity } = this;
-    this.resize(0);
-    this.#capacity = capacity;
-    this._look();
-  }
-
-  /** @internal As `trim`, but leaves what `warmup` made. */
-  _shrink(): void {
-    this.trim(this.#floor);
-  }
-
-  /**
-   * Drops free messages that were not used since the last `trim` or `leaks`, while more than `atLeast` exist. Returns how
-   * many. Cost: one look at each.
-   */
-  trim(atLeast = 0): number {
-    this._highWater = this._highest();
-    this._table.restart();
-    const before = this._size;
-    let next = this._firstFree;
-    this._firstFree = END;
-    while (next >= 0) {
-      const lease = this._leases[next]!;
-      next = lease._link;
-      if (this._size > atLeast && this._table.unusedSince(lease)) this._drop(lease);
-      else this._pushFree(lease);
-    }
-    this._table.noteStamps();
-    this._look();
-    return before - this._size;
+  constructor(
+    private readonly lender: Lender,
+    size: number | "auto",
+    private readonly options: MessagePoolOptions<T, Body, Meta>,
+  ) {
+    this.#capacity = check.integer("pool size", size === "auto" ? MAX_POOL_SIZE : size, 0, MAX_POOL_SIZE);
+    this.special = options.factory !== undefined || options.checked === true;
+    this.head = END;
+    this.leases = this.#table.leases;
+    this.plain = false;
+    this.plainLoans = 0;
+    this.plainEnds = 0;
+    this.othersInUse = 0;
+    this.highWater = 0;
+    const { warnAfterMs = Number.POSITIVE_INFINITY, shrinkEveryMs = 10_000 } = options;
+    this.#watch = new PoolWatch(this, warnAfterMs, size === "auto" ? shrinkEveryMs : 0);
+    this.#refresh();
   }
 
   get capacity(): number {
     return this.#capacity;
   }
 
-  /** Computed from the stamps on request, so acquire and release count nothing. Cost: reads each message once. */
+  warmup(count: number): number {
+    this.#floor = Math.max(this.#floor, check.integer("warmup", count, 0, MAX_POOL_SIZE));
+    this.#restartHighWater();
+    return this.#grow(count);
+  }
+
+  resize(size: number): void {
+    this.#capacity = check.integer("pool size", size, 0, MAX_POOL_SIZE);
+    this.#restartHighWater();
+    while (this.#size > size && this.#firstFree >= 0) this.#drop(this.popFree());
+    for (const lease of this.leases) if (this.#size > size && lease !== undefined) this.detach(lease);
+    this.#refresh();
+  }
+
+  clear(): void {
+    const { capacity } = this;
+    this.resize(0);
+    this.#capacity = capacity;
+    this.#refresh();
+  }
+
+  trim(atLeast: number): number {
+    check.integer("atLeast", atLeast, 0, MAX_POOL_SIZE);
+    this.#restartHighWater();
+    const before = this.#size;
+    let next = this.#firstFree;
+    this.#firstFree = END;
+    while (next >= 0) {
+      const lease = this.leases[next]!;
+      next = lease._link;
+      if (this.#size > atLeast && this.#table.unusedSince(lease)) this.#drop(lease);
+      else this.pushFree(lease);
+    }
+    this.#table.noteStamps();
+    this.#refresh();
+    return before - this.#size;
+  }
+
+  /** Trims, but keeps what `warmup` made. */
+  shrink(): void {
+    this.trim(this.#floor);
+  }
+
+  leaks(longerThanMs: number): Leak[] {
+    return this.#table.leaks(longerThanMs, this.lender._id);
+  }
+
   stats(): PoolStats {
-    const seated = this._table.loans();
-    const inUse = seated.inUse + this._straysInUse + this._plainLoans - this._plainEnds;
-    const acquired = seated.acquired + this._otherLoans + this._plainLoans;
-    const reused = acquired - this.#createdByAcquire - this._plainLoans;
+    const seated = this.#table.loans();
+    const inUse = seated.inUse + this.#straysInUse + this.plainLoans - this.plainEnds;
+    const acquired = seated.acquired + this.#otherLoans + this.plainLoans;
+    this.highWater = this.#highestUse();
+    const reused = acquired - this.#createdByAcquire - this.plainLoans;
     return {
-      size: this._size,
+      size: this.#size,
       capacity: this.#capacity,
-      created: this.#created + this._plainLoans,
+      created: this.#created + this.plainLoans,
       acquired,
       reused,
-      released: acquired - inUse - this._kept,
-      discarded: this._discarded + this._plainEnds - this._plainKept,
-      kept: this._kept,
+      released: acquired - inUse - this.#kept,
+      discarded: this.#discarded + this.plainEnds - this.#plainKept,
+      kept: this.#kept,
       inUse,
-      highWater: this._highest(),
+      highWater: this.highWater,
       reuseRate: acquired === 0 ? 1 : reused / acquired,
     };
   }
 
-  /** @internal Every loan is of another object. */
-  get _checked(): boolean {
-    return this._options.checked === true;
+  handleOf(lease: Lease): number {
+    if (lease._slot === undefined) this.#seat(lease);
+    else if (lease._slot < 0) lease._slot = this.leases.push(lease) - 1;
+    return this.#table.handleOf(lease, this.lender._id);
   }
 
-  /** @internal */ protected get _firstFree(): number {
-    return this._special ? this._parked : this._head;
+  /** Undefined if the loan of the handle is over. Throws WrongPoolError for the handle of another pool. */
+  find(handle: number): Lease | undefined {
+    return this.#table.find(handle, this.lender._id);
   }
 
-  /** @internal */ protected set _firstFree(slot: number) {
-    if (this._special) this._parked = slot;
-    else this._head = slot;
+  /** A message of a special pool, or a new one. The arguments are for the factory. */
+  parkedOrNew(path: string, body: Body, meta: Meta): Lease {
+    return this.#parked >= 0 ? this.popFree() : this.#createForLoan(path, body, meta);
   }
 
-  /** @internal Brings up to date what `acquire` looks at when the free list is empty. */
-  protected _look(): void {
-    this._plain = this._size >= this.#capacity && !this._special && this._options.overflow !== "refuse";
-    this._others = this._straysInUse + this._size;
+  /** Ends the loan of a message that is not plain. */
+  endLoan(lease: Lease): void {
+    lease._stamp = countOf(lease) + 1;
+    if (lease._link === DISCARD) this.#discard(lease);
+    else if (this.options.checked === true) this.#replace(lease);
+    else this.pushFree(lease);
+    this.#refresh();
   }
 
-  /** @internal `path`, `body` and `meta` are for the factory. */
-  protected _takeNew(path: string, body: Body, meta: Meta): Lease {
-    if (this._size >= this.#capacity && this._options.overflow === "refuse") {
-      throw new PoolExhaustedError(this.#capacity);
+  /** Removes a message on loan from the pool for good. */
+  keep(lease: Lease): void {
+    if (lease._owner === READY) this.countReady(lease);
+    this.#kept++;
+    if (lease._slot === undefined) {
+      this.plainEnds++;
+      this.#plainKept++;
+    } else {
+      this.detach(lease);
+      this.#straysInUse--;
+      if (lease._slot >= 0) this.#table.vacate(lease._slot, countOf(lease) + 1);
+      this.#refresh();
     }
-    const stray = this._size >= this.#capacity;
-    const lease = this._construct(stray ? { slot: -1, stamp: 0 } : undefined, path, body, meta);
-    this.#watch.grown(this._size);
-    if (stray) {
-      lease._link = DISCARD;
-      this._size--;
-      this._otherLoans++;
-      this._straysInUse++;
+    // Until the handler or observer that keeps it has settled, no other may own it.
+    if (lease._owner !== CALLER) lease._owner = HANDLER;
+    // Ends the loan for the dispatcher, too: the stamp of its ready message has the bit.
+    if (lease._stamp !== PLAIN) lease._stamp &= ~SPECIAL;
+    if (lease instanceof Message) lease._leave();
+    else lease._pool = NO_POOL;
+  }
+
+  /** Counts the loan of a dispatcher's ready message, which will be released or kept like others. */
+  countReady(message: Lease): void {
+    if (message._slot === undefined) {
+      this.plainLoans++;
+      message._stamp = PLAIN;
+      return;
     }
-    this._highWater = Math.max(this._highWater, this._size + this._straysInUse);
-    this.#createdByAcquire++;
-    if (!stray && !this._special && this._size >= FIRST_BLOCK) {
-      this.#makeAhead(Math.min(this._size + Math.min(this._size >> 1, LARGEST_BLOCK), this.#capacity));
-    }
-    this._look();
+    // It has a slot because its handle was read.
+    this.#straysInUse++;
+    this.#refresh();
+  }
+
+  pushFree(lease: Lease): void {
+    lease._link = this.#firstFree;
+    this.#firstFree = lease._slot;
+  }
+
+  popFree(): Lease {
+    const lease = this.leases[this.#firstFree]!;
+    this.#firstFree = lease._link;
     return lease;
   }
 
-  /** @internal */ protected _construct(
-    place?: { readonly slot: number; readonly stamp: number },
-    path = "",
-    body?: Body,
-    meta?: Meta,
-  ): Lease {
-    const { factory } = this._options;
-    // First, because it may throw.
-    const object = factory?.(path, body as Body, meta as Meta);
-    const { slot, stamp } = place ?? this._table.take();
-    this._table.begin(slot, stamp);
-    // What a predecessor's loans add to the stamp is counted already.
-    if (place === undefined) this._otherLoans -= stamp >> 1;
+  /** Makes a seated message on loan a stray. */
+  detach(lease: Lease): void {
+    if (lease._link === DISCARD) return;
+    lease._link = DISCARD;
+    this.#otherLoans += (countOf(lease) + 1) >> 1;
+    lease._stamp |= SPECIAL;
+    this.#size--;
+    this.#straysInUse++;
+    this.#refresh();
+  }
+
+  get #firstFree(): number {
+    return this.special ? this.#parked : this.head;
+  }
+
+  set #firstFree(slot: number) {
+    if (this.special) this.#parked = slot;
+    else this.head = slot;
+  }
+
+  /** Updates the fields that `acquire` reads if the free list is empty. */
+  #refresh(): void {
+    this.plain = this.#size >= this.#capacity && !this.special && this.options.overflow !== "refuse";
+    this.othersInUse = this.#straysInUse + this.#size;
+  }
+
+  #grow(count: number): number {
+    while (this.#size < Math.min(count, this.#capacity)) this.pushFree(this.#create());
+    this.#refresh();
+    return this.#size;
+  }
+
+  #createForLoan(path: string, body: Body, meta: Meta): Lease {
+    const full = this.#size >= this.#capacity;
+    if (full && this.options.overflow === "refuse") throw new PoolExhaustedError(this.#capacity);
+    const lease = this.#create(full ? { slot: -1, stamp: 0 } : undefined, path, body, meta);
+    this.#watch.grown(this.#size);
+    if (full) {
+      lease._link = DISCARD;
+      this.#size--;
+      this.#otherLoans++;
+      this.#straysInUse++;
+    }
+    this.highWater = Math.max(this.highWater, this.#size + this.#straysInUse);
+    this.#createdByAcquire++;
+    if (!full && !this.special && this.#size >= FIRST_BLOCK) {
+      this.#grow(this.#size + Math.min(this.#size >> 1, LARGEST_BLOCK));
+    }
+    this.#refresh();
+    return lease;
+  }
+
+  /** Makes a message in a free slot, or in `place`. */
+  #create(place?: { readonly slot: number; readonly stamp: number }, path = "", body?: Body, meta?: Meta): Lease {
+    // The factory may throw.
+    const object = this.options.factory?.(path, body as Body, meta as Meta);
+    const { slot, stamp } = place ?? this.#table.claimSlot();
+    this.#table.begin(slot, stamp);
+    // The loans of the slot's previous users are in `#otherLoans`.
+    if (place === undefined) this.#otherLoans -= stamp >> 1;
     let lease: Lease;
-    if (object === undefined) lease = new PooledMessage(this, slot, stamp);
+    if (object === undefined) lease = new PooledMessage(this.lender, slot, stamp);
     else {
-      lease = new ObjectLease(this._id, slot, stamp, object);
+      lease = new ObjectLease(this.lender._id, slot, stamp, object);
       (object as Leased)[LEASE] = lease;
     }
-    if (slot >= 0) this._leases[slot] = lease;
-    this._size++;
+    if (slot >= 0) this.leases[slot] = lease;
+    this.#size++;
     this.#created++;
     return lease;
   }
 
-  /** @internal A fresh object takes the slot over, so that every later use of this one is found out. */
-  protected _replace(lease: Lease): void {
-    this._size--;
+  /** Puts a new message in the slot, so that the pool detects each later use of the old one. */
+  #replace(lease: Lease): void {
+    this.#size--;
     this.#created--;
-    this._pushFree(this._construct({ slot: lease._slot, stamp: lease._stamp }));
+    this.pushFree(this.#create({ slot: lease._slot, stamp: lease._stamp }));
   }
 
-  /** @internal */ protected _pushFree(lease: Lease): void {
-    lease._link = this._firstFree;
-    this._firstFree = lease._slot;
-  }
-
-  /** @internal */ protected _popFree(): Lease {
-    const lease = this._leases[this._firstFree]!;
-    this._firstFree = lease._link;
-    return lease;
-  }
-
-  /** @internal A plain message on loan gets a number, because its handle is read. */
-  protected _seat(lease: Lease): void {
+  /** Gives a plain message a slot, for its handle. */
+  #seat(lease: Lease): void {
     if (lease._stamp === PLAIN) {
-      lease._stamp = LOOK_CLOSER + 1;
-      this._plainLoans--;
+      lease._stamp = SPECIAL + 1;
+      this.plainLoans--;
       this.#created++;
       this.#createdByAcquire++;
-      this._straysInUse++;
+      this.#straysInUse++;
     }
-    this._otherLoans++;
+    this.#otherLoans++;
     lease._link = DISCARD;
-    lease._slot = this._leases.push(lease) - 1;
-    this._look();
+    lease._slot = this.leases.push(lease) - 1;
+    this.#refresh();
   }
 
-  /** @internal A lent message loses its place in the pool: it goes when it comes back. */
-  protected _detach(lease: Lease): void {
-    if (lease._link === DISCARD) return;
-    lease._link = DISCARD;
-    this._otherLoans += (countOf(lease) + 1) >> 1;
-    lease._stamp |= LOOK_CLOSER;
-    this._size--;
-    this._straysInUse++;
-    this._look();
+  #discard(lease: Lease): void {
+    this.#straysInUse--;
+    this.#discarded++;
+    if (lease._slot >= 0) this.#table.vacate(lease._slot, lease._stamp);
   }
 
-  /** @internal */ protected _discard(lease: Lease): void {
-    this._straysInUse--;
-    this._discarded++;
-    if (lease._slot >= 0) this._table.vacate(lease._slot, lease._stamp);
+  #drop(lease: Lease): void {
+    this.#size--;
+    this.#discarded++;
+    this.#otherLoans += countOf(lease) >> 1;
+    this.#table.vacate(lease._slot, lease._stamp);
   }
 
-  /** @internal */ protected _drop(lease: Lease): void {
-    this._size--;
-    this._discarded++;
-    this._otherLoans += countOf(lease) >> 1;
-    this._table.vacate(lease._slot, lease._stamp);
+  /** Called before the order of the free list changes, on which counting touched messages depends. */
+  #restartHighWater(): void {
+    this.highWater = this.#highestUse();
+    this.#table.restart();
   }
 
-  /** @internal Last in, first out: as many messages as were ever out together have been touched. */
-  protected _highest(): number {
-    return Math.max(this._highWater, this._straysInUse + this._table.touched());
+  /** The free list is last in, first out: the number of touched messages is the largest number on loan at once. */
+  #highestUse(): number {
+    const plain = this.plainLoans - this.plainEnds;
+    return Math.max(this.highWater, this.#straysInUse + plain + this.#table.touched());
   }
 }

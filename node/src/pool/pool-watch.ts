@@ -1,18 +1,18 @@
+import { shown } from "./checks.js";
 import type { Leak } from "./pool-options.js";
 
-/** Pools of fewer messages are not worth shrinking. */
-const SMALL = 1_024;
+/** Smaller pools are not shrunk. */
+const MIN_SHRINK_SIZE = 1_024;
 
 interface Watched {
   leaks(longerThanMs: number): Leak[];
-  _shrink(): void;
+  shrink(): void;
 }
 
 type Warn = (text: string, options: { readonly type: string; readonly code: string }) => void;
 
 /**
- * Looks at a pool from time to time: warns of leaks, and drops messages that were not used since the last look. Keeps neither
- * the pool nor the process alive.
+ * Warns of a pool's leaks and shrinks it, at intervals. Keeps neither the pool nor the process alive.
  *
  * @internal
  */
@@ -30,18 +30,18 @@ export class PoolWatch {
     if (Number.isFinite(warnAfterMs)) this.#every(Math.max(1, warnAfterMs / 2), (one) => this.#warn(one));
   }
 
-  /** The pool has become larger. */
+  /** Called when the pool has become larger. */
   grown(size: number): void {
-    if (this.shrinkEveryMs === 0 || size < SMALL || this.#shrinking !== undefined) return;
-    this.#shrinking = this.#every(this.shrinkEveryMs, (pool) => pool._shrink());
+    if (this.shrinkEveryMs === 0 || size < MIN_SHRINK_SIZE || this.#shrinking !== undefined) return;
+    this.#shrinking = this.#every(this.shrinkEveryMs, (pool) => pool.shrink());
   }
 
-  #every(periodMs: number, look: (pool: Watched) => void): ReturnType<typeof setInterval> {
+  #every(periodMs: number, call: (pool: Watched) => void): ReturnType<typeof setInterval> {
     const ref = this.#pool;
     const timer = setInterval(() => {
       const pool = ref.deref();
       if (pool === undefined) clearInterval(timer);
-      else look(pool);
+      else call(pool);
     }, periodMs);
     (timer as { unref?: () => void }).unref?.();
     return timer;
@@ -52,7 +52,7 @@ export class PoolWatch {
     for (const { handle, path, acquiredAt, outForMs } of pool.leaks(this.warnAfterMs)) {
       if (this.#reported.has(handle)) continue;
       this.#reported.add(handle);
-      const what = `a message${path === undefined ? "" : ` of ${path}`} has been out for ${Math.round(outForMs)} ms`;
+      const what = `a message${path === undefined ? "" : ` of ${shown(path)}`} has been out for ${Math.round(outForMs)} ms`;
       const text = acquiredAt === undefined ? what : `${what}, acquired ${acquiredAt}`;
       warn?.(text, { type: "MessageLeakWarning", code: "MILLPOND_MESSAGE_LEAK" });
     }

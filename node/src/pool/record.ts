@@ -1,16 +1,16 @@
-import { SettingError } from "./pool-error.js";
+import { SettingError } from "./checks.js";
 
-/** Whole numbers of 64 bits come as `bigint` (i64, u64) or, exact up to 2^53, as `number` without an allocation (i64n, u64n). */
+/** 64-bit integers are read as `bigint` (i64, u64) or, exact up to 2^53 and without an allocation, as `number` (i64n, u64n). */
 export type ScalarType = "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "f32" | "f64" | "i64" | "u64" | "i64n" | "u64n";
-/** Text of at most so many one-byte characters, padded with zeros. */
+/** UTF-8 text in a field of this many bytes, padded with zeros. */
 export type TextType = `text${number}`;
 export type FieldType = ScalarType | TextType;
-/** Field names and types, in memory order; each at a multiple of its size, as in C++. */
+/** Field names and types in memory order, each aligned to its size, as in C++. */
 export type Schema = Readonly<Record<string, FieldType>>;
 
 type ValueOf<Type> = Type extends "i64" | "u64" ? bigint : Type extends TextType ? string : number;
 
-/** A window on one record: its fields are read and written in place. */
+/** A view of one record, whose fields are read and written in place. A value that a field cannot hold throws SettingError; f32 rounds. */
 export type RecordView<Fields extends Schema> = Cursor & { -readonly [Name in keyof Fields]: ValueOf<Fields[Name]> };
 
 /** The position of a view. */
@@ -46,8 +46,8 @@ interface Field {
   readonly bytes: number;
 }
 
-/** The typed arrays that a view looks through, over one buffer. */
-class Window {
+/** The typed arrays of a view, over one buffer. */
+class View {
   readonly i8: Int8Array;
   readonly u8: Uint8Array;
   readonly i16: Int16Array;
@@ -81,11 +81,41 @@ class Window {
 }
 
 interface Property {
-  get(this: Window): unknown;
-  set(this: Window, value: never): void;
+  get(this: View): unknown;
+  set(this: View, value: never): void;
 }
 
-function property({ type, offset, bytes }: Field): Property {
+const BOUNDS: Partial<Record<FieldType, string>> = {
+  i8: "a whole number from -128 to 127",
+  u8: "a whole number from 0 to 255",
+  i16: "a whole number from -32768 to 32767",
+  u16: "a whole number from 0 to 65535",
+  i32: "a whole number from -2147483648 to 2147483647",
+  u32: "a whole number from 0 to 4294967295",
+  i64: "a bigint from -2n ** 63n to 2n ** 63n - 1n",
+  u64: "a bigint from 0n to 2n ** 64n - 1n",
+  i64n: "a whole number from -(2 ** 63), below 2 ** 63",
+  u64n: "a whole number from 0, below 2 ** 64",
+  f32: "a number that 32 bits hold",
+  f64: "a number",
+};
+
+function refuse({ name, type, bytes }: Field, value: unknown): never {
+  const bound = BOUNDS[type] ?? `a string of at most ${bytes} bytes in UTF-8, without zeros`;
+  throw new SettingError(name, typeof value === "bigint" ? `${value}n` : value, bound);
+}
+
+const utf8 = new TextEncoder();
+// A byte order mark is kept as a character.
+const text = new TextDecoder("utf-8", { ignoreBOM: true });
+
+function isFloat(value: unknown): boolean {
+  return typeof value === "number" && (Number.isFinite(Math.fround(value)) || !Number.isFinite(value));
+}
+
+/** The accessors of a field. Each type has separate ones: shared ones would access arrays of different classes, which costs more. */
+function property(field: Field): Property {
+  const { type, offset, bytes } = field;
   switch (type) {
     case "i8":
       return {
@@ -93,6 +123,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.i8[this.offset + offset];
         },
         set(value: number) {
+          if (value !== (value << 24) >> 24) refuse(field, value);
           this.i8[this.offset + offset] = value;
         },
       };
@@ -102,6 +133,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.u8[this.offset + offset];
         },
         set(value: number) {
+          if (value !== (value & 0xff)) refuse(field, value);
           this.u8[this.offset + offset] = value;
         },
       };
@@ -111,6 +143,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.i16[(this.offset + offset) >> 1];
         },
         set(value: number) {
+          if (value !== (value << 16) >> 16) refuse(field, value);
           this.i16[(this.offset + offset) >> 1] = value;
         },
       };
@@ -120,6 +153,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.u16[(this.offset + offset) >> 1];
         },
         set(value: number) {
+          if (value !== (value & 0xffff)) refuse(field, value);
           this.u16[(this.offset + offset) >> 1] = value;
         },
       };
@@ -129,6 +163,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.i32[(this.offset + offset) >> 2];
         },
         set(value: number) {
+          if (value !== (value | 0)) refuse(field, value);
           this.i32[(this.offset + offset) >> 2] = value;
         },
       };
@@ -138,6 +173,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.u32[(this.offset + offset) >> 2];
         },
         set(value: number) {
+          if (value !== value >>> 0) refuse(field, value);
           this.u32[(this.offset + offset) >> 2] = value;
         },
       };
@@ -147,6 +183,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.f32[(this.offset + offset) >> 2];
         },
         set(value: number) {
+          if (!isFloat(value)) refuse(field, value);
           this.f32[(this.offset + offset) >> 2] = value;
         },
       };
@@ -156,6 +193,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.f64[(this.offset + offset) >> 3];
         },
         set(value: number) {
+          if (typeof value !== "number") refuse(field, value);
           this.f64[(this.offset + offset) >> 3] = value;
         },
       };
@@ -165,6 +203,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.i64[(this.offset + offset) >> 3];
         },
         set(value: bigint) {
+          if (typeof value !== "bigint" || value !== BigInt.asIntN(64, value)) refuse(field, value);
           this.i64[(this.offset + offset) >> 3] = value;
         },
       };
@@ -174,6 +213,7 @@ function property({ type, offset, bytes }: Field): Property {
           return this.u64[(this.offset + offset) >> 3];
         },
         set(value: bigint) {
+          if (typeof value !== "bigint" || value !== BigInt.asUintN(64, value)) refuse(field, value);
           this.u64[(this.offset + offset) >> 3] = value;
         },
       };
@@ -184,8 +224,10 @@ function property({ type, offset, bytes }: Field): Property {
           return this.i32[at + 1]! * HIGH + this.u32[at]!;
         },
         set(value: number) {
+          const high = Math.floor(value / HIGH);
+          if (high !== (high | 0) || !Number.isInteger(value)) refuse(field, value);
           const at = (this.offset + offset) >> 2;
-          this.i32[at + 1] = Math.floor(value / HIGH);
+          this.i32[at + 1] = high;
           this.u32[at] = value;
         },
       };
@@ -196,8 +238,10 @@ function property({ type, offset, bytes }: Field): Property {
           return this.u32[at + 1]! * HIGH + this.u32[at]!;
         },
         set(value: number) {
+          const high = Math.floor(value / HIGH);
+          if (high !== high >>> 0 || !Number.isInteger(value)) refuse(field, value);
           const at = (this.offset + offset) >> 2;
-          this.u32[at + 1] = Math.floor(value / HIGH);
+          this.u32[at + 1] = high;
           this.u32[at] = value;
         },
       };
@@ -205,61 +249,87 @@ function property({ type, offset, bytes }: Field): Property {
       return {
         get() {
           const start = this.offset + offset;
-          let text = "";
-          for (let at = start; at < start + bytes && this.u8[at] !== 0; at++) text += String.fromCharCode(this.u8[at]!);
-          return text;
+          let ascii = "";
+          for (let at = start; at < start + bytes; at++) {
+            const byte = this.u8[at]!;
+            if (byte === 0) break;
+            if (byte > 127) return decoded(this.u8.slice(start, start + bytes));
+            ascii += String.fromCharCode(byte);
+          }
+          return ascii;
         },
         set(value: string) {
-          if (value.length > bytes) throw new SettingError("text", value, `at most ${bytes} characters`);
           const start = this.offset + offset;
-          for (let at = 0; at < bytes; at++) this.u8[start + at] = at < value.length ? value.charCodeAt(at) : 0;
+          let at = 0;
+          if (typeof value !== "string" || value.length > bytes) refuse(field, value);
+          for (; at < value.length; at++) {
+            const code = value.charCodeAt(at);
+            if (code === 0 || code > 127) break;
+          }
+          const whole = at < value.length ? encoded(field, value) : undefined;
+          const length = whole?.length ?? value.length;
+          for (at = 0; at < bytes; at++) {
+            this.u8[start + at] = at >= length ? 0 : whole === undefined ? value.charCodeAt(at) : whole[at]!;
+          }
         },
       };
   }
 }
 
+function decoded(bytes: Uint8Array): string {
+  const end = bytes.indexOf(0);
+  return text.decode(end < 0 ? bytes : bytes.subarray(0, end));
+}
+
+/** Refuses texts that would be read differently: with zeros, or with halves of surrogate pairs. */
+function encoded(field: Field, value: string): Uint8Array {
+  const bytes = utf8.encode(value);
+  if (bytes.length > field.bytes || value.includes("\0") || text.decode(bytes) !== value) refuse(field, value);
+  return bytes;
+}
+
 /**
- * The layout of a record: little-endian, fields at multiples of their size and the record at a multiple of 8, which is how
- * C++ lays out a struct of the same fields.
+ * The layout of a record: little-endian, fields aligned to their size and the record to 8 bytes, like a C++ struct of the same
+ * fields.
  */
 export class RecordLayout<const Fields extends Schema> {
   /** Bytes of one record, a multiple of 8. */
   readonly bytes: number;
   readonly fields: readonly Field[];
-  readonly #View: new (buffer: ArrayBufferLike) => Window;
+  readonly #RecordView: new (buffer: ArrayBufferLike) => View;
 
   constructor(schema: Fields) {
     const fields: Field[] = [];
     let end = 0;
     for (const [name, type] of Object.entries(schema)) {
-      if (name in Window.prototype || name === "offset" || name in SIZES || name === "toJSON") {
+      if (name in View.prototype || name === "offset" || name in SIZES || name === "toJSON") {
         throw new SettingError("field name", name, "another: a view has a member of that name");
       }
-      const text = /^text([1-9][0-9]*)$/.exec(type);
-      const bytes = text === null ? SIZES[type as ScalarType] : Number(text[1]);
+      const parts = /^text([1-9][0-9]*)$/.exec(type);
+      const bytes = parts === null ? SIZES[type as ScalarType] : Number(parts[1]);
       if (bytes === undefined)
         throw new SettingError(`type of ${name}`, type, `${Object.keys(SIZES).join(", ")} or text<n>`);
-      const align = text === null ? bytes : 1;
+      const align = parts === null ? bytes : 1;
       const offset = Math.ceil(end / align) * align;
       fields.push({ name, type, offset, bytes });
       end = offset + bytes;
     }
     this.fields = fields;
     this.bytes = Math.max(8, Math.ceil(end / 8) * 8);
-    this.#View = class extends Window {};
+    this.#RecordView = class extends View {};
     for (const field of fields) {
-      Object.defineProperty(this.#View.prototype, field.name, { ...property(field), enumerable: true });
+      Object.defineProperty(this.#RecordView.prototype, field.name, { ...property(field), enumerable: true });
     }
     const names = fields.map((field) => field.name);
-    Object.defineProperty(this.#View.prototype, "toJSON", {
+    Object.defineProperty(this.#RecordView.prototype, "toJSON", {
       value(this: Record<string, unknown>) {
         return Object.fromEntries(names.map((name) => [name, this[name]]));
       },
     });
   }
 
-  /** A window over `buffer`, local, shared or mapped. Cost: some typed arrays; make it once and move it. */
+  /** A view of `buffer`, which may be local, shared or mapped. Cost: ten typed arrays; make it once and move it. */
   view(buffer: ArrayBufferLike, offset = 0): RecordView<Fields> {
-    return new this.#View(buffer).at(offset) as unknown as RecordView<Fields>;
+    return new this.#RecordView(buffer).at(offset) as unknown as RecordView<Fields>;
   }
 }

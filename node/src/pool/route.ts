@@ -1,7 +1,7 @@
-import { SettingError } from "./pool-error.js";
+import { SettingError } from "./checks.js";
 
-/** Characters of a template, and of a path that a template with parameters can match. */
-const LONGEST = 65_536;
+/** Most characters of a template. */
+const MAX_LENGTH = 65_536;
 
 /** The names of the parameters in a path template: `"a/{x}/{y}/*"` gives `"x" | "y" | "*"`. */
 export type ParamsOf<Path extends string> = string extends Path
@@ -12,10 +12,10 @@ export type ParamsOf<Path extends string> = string extends Path
       ? "*"
       : never;
 
-/** A path template, taken apart: fixed text and parameters in turn, and possibly a wildcard at the end. */
+/** A parsed path template: fixed texts and parameters in turn, and possibly a wildcard at the end. */
 export class Route {
   readonly template: string;
-  /** The scheme without `://`, empty where the template has none. */
+  /** The scheme without `://`; empty if the template has none. */
   readonly scheme: string;
   /** Parameter names in order; a wildcard is `"*"` and comes last. */
   readonly names: readonly string[];
@@ -27,8 +27,8 @@ export class Route {
 
   /** Throws SettingError unless parameters and `*` are complete segments, names differ and `*` comes last. */
   constructor(template: string) {
-    if (typeof template !== "string" || template === "" || template.length > LONGEST) {
-      throw new SettingError("path", template, `a text of 1 to ${LONGEST} characters`);
+    if (typeof template !== "string" || template === "" || template.length > MAX_LENGTH) {
+      throw new SettingError("path", template, `a string of 1 to ${MAX_LENGTH} characters`);
     }
     this.template = template;
     const scheme = template.indexOf("://");
@@ -58,7 +58,7 @@ export class Route {
     this.hasWildcard = names.has("*");
   }
 
-  /** The template with its parameter names taken out: two templates of one shape match the same paths. */
+  /** The template without its parameter names. Templates of the same shape match the same paths. */
   get shape(): string {
     return this.template.replace(/\{[^}]*\}/g, "{}");
   }
@@ -74,7 +74,7 @@ export class Route {
     return -1;
   }
 
-  /** The text of parameter `index` in a path that this template matches. Cost: the path's length up to its start. */
+  /** The text of parameter `index` in a matching path. Cost: the length of the path up to there. */
   text(path: string, index: number): string {
     const start = this.start(path, index);
     return path.slice(start, this.end(path, index, start));
@@ -88,15 +88,15 @@ export class Route {
     return start;
   }
 
-  /** Offset behind parameter `index`, which begins at `start`. */
+  /** Offset after parameter `index`, which begins at `start`. */
   end(path: string, index: number, start: number): number {
     const { leads } = this;
-    // Behind the last one comes fixed text only.
+    // Only fixed text follows the last parameter.
     return index === leads.length - 2 ? path.length - leads[index + 1]! : segmentEnd(path, start);
   }
 }
 
-/** Used for every template without parameters, so that their messages share one object. */
+/** The route of messages without parameters, which share one object. */
 export const NO_PARAMETERS = new Route("/");
 
 /** Offset of the end of the segment that begins at `start`. */

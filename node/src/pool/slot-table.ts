@@ -1,38 +1,40 @@
 import { countOf, DISCARD, LAST_STAMP, type Lease, placeOf } from "./lease.js";
 import { Message } from "./message.js";
-import { SettingError, WrongPoolError } from "./pool-error.js";
+import { SettingError } from "./checks.js";
+import { WrongPoolError } from "./pool-error.js";
 import type { Leak } from "./pool-options.js";
 
+/** Handles of a slot. */
 const LOANS = 2 ** 29;
-/** Slots whose handles lie side by side. */
+/** Slots of a block of handles. */
 const BLOCK = 64;
-/** Of each block of handles the id of its pool; no two pools of the process have handles in common. */
+/** The pool id of each block of handles: pools of a process have different handles. */
 const blocks: number[] = [];
 
 /**
- * The object at each slot number, and what the stamps say about it: nothing is counted when a message is lent.
+ * The objects of a pool by slot number, and the counts that follow from their stamps, so that acquire and release count nothing.
  *
- * Memory: a reference per slot; after `leaks` or `trim` an entry per slot.
+ * Memory: a reference per slot; after `leaks` or `trim` also an entry per slot.
  *
  * @internal
  */
 export class SlotTable {
   readonly leases: (Lease | undefined)[] = [];
-  /** The stamp with which the object of each slot began to count for `touched`. */
+  /** The stamp of each slot at the last `restart`, or of its first use. */
   readonly #starts: number[] = [];
-  /** The blocks of handles that were taken for these slots. */
+  /** The blocks of handles of these slots. */
   readonly #blocks: number[] = [];
   readonly #spareSlots: number[] = [];
   readonly #spareStamps: number[] = [];
-  /** The stamp of each slot at the last look, and when that stamp was first seen. */
+  /** The stamp of each slot at the last `noteStamps`, and the time when it was first seen. */
   #seen = new Map<number, { readonly count: number; readonly atMs: number }>();
 
-  /** A free slot number, and the stamp with which its next user begins. */
-  take(): { readonly slot: number; readonly stamp: number } {
+  /** A free slot number, and the first stamp of its next object. */
+  claimSlot(): { readonly slot: number; readonly stamp: number } {
     return { slot: this.#spareSlots.pop() ?? this.leases.length, stamp: this.#spareStamps.pop() ?? 0 };
   }
 
-  /** The number of an object that is gone may be used again, with stamps that go on after its last. */
+  /** Frees a slot number, unless its stamps are used up. The next object continues the stamps. */
   vacate(slot: number, stamp: number): void {
     this.leases[slot] = undefined;
     if (stamp > LAST_STAMP) return;
@@ -40,7 +42,7 @@ export class SlotTable {
     this.#spareStamps.push(stamp);
   }
 
-  /** A number below 2^53 that names one loan of one pool. Throws SettingError once the process has used up all of them. */
+  /** A number below 2^53 that identifies a loan in the process. Throws SettingError if the process has used up all of them. */
   handleOf(lease: Lease, pool: number): number {
     const number = Math.floor(lease._slot / BLOCK);
     let block = this.#blocks[number];
@@ -53,7 +55,7 @@ export class SlotTable {
     return (block * BLOCK + (lease._slot % BLOCK)) * LOANS + ((countOf(lease) + 1) >> 1);
   }
 
-  /** Undefined when that loan is over. Throws WrongPoolError for the handle of another pool. */
+  /** Undefined if that loan is over. Throws WrongPoolError for the handle of another pool. */
   find(handle: number, pool: number): Lease | undefined {
     const place = Math.floor(handle / LOANS);
     const block = Math.floor(place / BLOCK);
@@ -63,7 +65,7 @@ export class SlotTable {
     return (countOf(lease) + 1) >> 1 === handle % LOANS ? lease : undefined;
   }
 
-  /** Loans of the objects that have their place here, and how many of them are out. */
+  /** The loans of seated objects, and the number of those in use. */
   loans(): { readonly acquired: number; readonly inUse: number } {
     let acquired = 0;
     let inUse = 0;
@@ -74,24 +76,27 @@ export class SlotTable {
     return { acquired, inUse };
   }
 
-  /** Last in, first out: the number of touched messages is the maximum that were ever lent at the same time. */
+  /**
+   * The number of objects on loan at some time since `restart`. With a last-in, first-out free list it is the largest
+   * number at once.
+   */
   touched(): number {
     let touched = 0;
     for (const lease of this.#seated()) if (countOf(lease) > (this.#starts[lease._slot] ?? 0)) touched++;
     return touched;
   }
 
-  /** Counts for `touched` from here on: messages that are lent now, or will be. */
+  /** Makes `touched` count from here on. Objects on loan count at once. */
   restart(): void {
     for (const lease of this.#seated()) this.#starts[lease._slot] = countOf(lease) - (lease._stamp & 1);
   }
 
-  /** The first stamp of the object that takes a slot. */
+  /** Records the first stamp of a new object. */
   begin(slot: number, stamp: number): void {
     if (stamp > 0 || this.#starts[slot] !== undefined) this.#starts[slot] = stamp;
   }
 
-  /** True when the object was not lent since the last look. */
+  /** True if the object was not on loan since the last `noteStamps`. */
   unusedSince(lease: Lease): boolean {
     return this.#seen.get(lease._slot)?.count === countOf(lease);
   }
@@ -122,7 +127,7 @@ export class SlotTable {
     }
   }
 
-  /** The objects that have not lost their place. */
+  /** The objects that are not strays. */
   *#seated(): IterableIterator<Lease> {
     for (const lease of this.leases) if (lease !== undefined && lease._link !== DISCARD) yield lease;
   }

@@ -1,19 +1,19 @@
 import { types } from "node:util";
 import * as threads from "node:worker_threads";
-import { SettingError } from "../pool/pool-error.js";
+import { SettingError } from "../pool/checks.js";
 import type { Transfer } from "./frame-value.js";
 import { textsOf } from "./remote-error.js";
 
-const DATA =
+const COPYABLE =
   "a primitive, a plain object, an array, Map, Set, Date, RegExp, Error, array buffer or view, " +
   "or what `transfer` moves: nothing else can be copied to another thread";
 
 const MOVABLE = "an array buffer with its memory, or an open message port";
 
-/** Levels of objects in objects. The stack of each thread must hold them, that of a busy one too. */
-const DEEPEST = 1_000;
+/** Most levels of nested objects. The stack of each thread must be large enough to copy them. */
+const MAX_DEPTH = 1_000;
 
-/** Node 20 cannot be asked. */
+/** Whether a buffer is detached. Node 20 has no such property. */
 function isDetached(buffer: ArrayBufferLike): boolean {
   if (buffer.byteLength > 0) return false;
   try {
@@ -24,16 +24,16 @@ function isDetached(buffer: ArrayBufferLike): boolean {
 }
 
 function isPlain(value: object): boolean {
-  // These look like plain objects, and cannot be copied.
+  // Objects that look plain and cannot be copied.
   if (types.isArgumentsObject(value) || types.isModuleNamespaceObject(value) || types.isExternal(value)) return false;
   const prototype = Object.getPrototypeOf(value) as object | null;
-  // The Object.prototype of another realm has no prototype either.
+  // Accepts the Object.prototype of another realm.
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
-/** What is copied with an object, in the order in which it is; undefined if it cannot be. */
+/** The values copied with an object, in that order; undefined if the object cannot be copied. */
 function partsOf(value: object): readonly unknown[] | undefined {
-  // Nothing else of a Proxy may be looked at without calling its traps. A DOMException is an Error in some versions of Node.
+  // Any other look at a Proxy calls its traps. In some versions of Node a DOMException is an Error.
   if (types.isProxy(value) || types.isSymbolObject(value) || value instanceof DOMException) return undefined;
   if (Array.isArray(value) || isPlain(value)) return Object.values(value);
   if (types.isMap(value)) return [...value].flat();
@@ -62,8 +62,8 @@ function isLeaf(value: unknown): boolean {
   return value === null || (typeof value !== "object" && typeof value !== "function" && typeof value !== "symbol");
 }
 
-/** As `requireCopyable`, which also answers for what accessors throw. Walks as the copy is made: depth first, each object once. */
-function walk(name: string, value: unknown, moved: Transfer): void {
+/** Checks a value in the order in which it is copied: depth first, each object once. Propagates exceptions of accessors. */
+function checkParts(name: string, value: unknown, moved: Transfer): void {
   const left = [value];
   const depths = [1];
   const seen = new Set<unknown>(moved);
@@ -73,9 +73,9 @@ function walk(name: string, value: unknown, moved: Transfer): void {
     if (seen.has(one)) continue;
     seen.add(one);
     const parts = typeof one === "object" ? partsOf(one!) : undefined;
-    if (parts === undefined) throw new SettingError(`a part of the ${name}`, described(one), DATA);
-    if (depth > DEEPEST)
-      throw new SettingError(`the depth of the ${name}`, `more than ${DEEPEST}`, `at most ${DEEPEST}`);
+    if (parts === undefined) throw new SettingError(`a part of the ${name}`, described(one), COPYABLE);
+    if (depth > MAX_DEPTH)
+      throw new SettingError(`the depth of the ${name}`, `more than ${MAX_DEPTH}`, `at most ${MAX_DEPTH}`);
     for (let at = parts.length - 1; at >= 0; at--) {
       if (isLeaf(parts[at])) continue;
       left.push(parts[at]);
@@ -85,34 +85,34 @@ function walk(name: string, value: unknown, moved: Transfer): void {
 }
 
 /**
- * Throws SettingError for a value that would be another one in the other thread: functions, symbols, instances of classes, shared
- * memory; and for one that is too deep, or that cannot be read. `moved` is moved instead. Cost: one step for each object in it.
+ * Throws SettingError for a value that cannot be copied to another thread without a change, is too deep or cannot be read.
+ * moved: parts that are moved instead. Cost: one step per object in it.
  *
  * @internal
  */
 export function requireCopyable(name: string, value: unknown, moved: Transfer): void {
   if (isLeaf(value)) return;
   try {
-    walk(name, value, moved);
+    checkParts(name, value, moved);
   } catch (error) {
     throw error instanceof SettingError ? error : unreadable(name, error);
   }
 }
 
-/** @internal What an accessor has thrown, or the copy of a value that changes while it is read. */
+/** @internal The error for an accessor that threw, or a value that changed between check and copy. */
 export function unreadable(name: string, error: unknown): SettingError {
-  return new SettingError(`the ${name}`, `not readable (${textsOf(error)[0]})`, DATA);
+  return new SettingError(`the ${name}`, `not readable (${textsOf(error)[0]})`, COPYABLE);
 }
 
-/** Node 20 copies such buffers unasked. */
+// Undefined in Node 20, which copies such buffers.
 const { isMarkedAsUntransferable } = threads as { isMarkedAsUntransferable?: (one: unknown) => boolean };
 
-/** @internal Node does not let it go: other Buffers lie in it, or the program has marked it. */
-export function isHeld(one: unknown): boolean {
+/** @internal Whether Node refuses to move it: it holds pooled Buffers, or the program has marked it. */
+export function isUntransferable(one: unknown): boolean {
   return isMarkedAsUntransferable?.(one) === true;
 }
 
-/** @internal Throws SettingError for what cannot be moved. */
+/** @internal Throws SettingError unless all parts can be moved. */
 export function requireMovable(path: string, moved: unknown): asserts moved is Transfer {
   const name = `transfer of ${path}`;
   if (!Array.isArray(moved)) throw new SettingError(name, moved, "an array of array buffers and message ports");
@@ -123,7 +123,7 @@ export function requireMovable(path: string, moved: unknown): asserts moved is T
   if (new Set(moved).size < moved.length) throw new SettingError(name, "a list with repetitions", "of different parts");
 }
 
-/** @internal What only the port finds out: a closed port, memory of WebAssembly. */
+/** @internal The error for a part that the message port refuses: a closed port, or memory of WebAssembly. */
 export function unmovable(path: string, error: unknown): SettingError {
   return new SettingError(`a part of the transfer of ${path}`, `not movable (${textsOf(error)[0]})`, MOVABLE);
 }

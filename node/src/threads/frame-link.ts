@@ -1,50 +1,61 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { types } from "node:util";
+import { MessageChannel, MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { SettingError } from "../pool/checks.js";
 import { Deque } from "../pool/deque.js";
 import { FrameRing } from "./frame-ring.js";
-import { isHeld, unmovable, unreadable } from "./copyable.js";
+import { isUntransferable, unmovable, unreadable } from "./copyable.js";
 import { frameOf, type Transfer, valueOf } from "./frame-value.js";
 
-/** Alone in its frame: the frame lies in the port. It is too long for the ring, or comes with what is moved. */
-const BY_PORT = 4;
-/** In the port only: the frame in it does not wait for those in the ring. */
+/** Placeholder in the ring for a frame in the port, which is too long for the ring or moves objects. */
+const IN_PORT = 4;
+/** Kind of a message in the port whose frame overtakes those in the ring. */
 const AHEAD = 6;
 /** Frames that one turn of the event loop handles. */
-const TURN = 256;
-/** How long a side sleeps before it looks whether it was closed. */
+const MAX_PER_TURN = 256;
+/** Interval at which a sleeping side checks whether it was closed. */
 const NAP_MS = 1_000;
 
-/** What the other thread needs to build its end: pass it as `workerData`, and `transferList` too. */
+/** The data from which the other thread makes its end: pass it as `workerData`, together with `transferList`. */
 export interface BridgePort {
   readonly send: SharedArrayBuffer;
   readonly receive: SharedArrayBuffer;
   readonly control: MessagePort;
 }
 
-/** The bytes of a frame in the port, and what they refer to. */
-type Posted = [typeof BY_PORT, Uint8Array, Transfer];
+/** @internal Throws SettingError unless `port` is a copy of the other end's `port`. */
+export function requirePort(port: unknown): void {
+  const { send, receive, control } = (port ?? {}) as Partial<BridgePort>;
+  const rings = [send, receive].every((ring) => types.isSharedArrayBuffer(ring) && FrameRing.fits(ring));
+  if (!rings || !(control instanceof MessagePort)) {
+    throw new SettingError("port", port, "the `port` of the other end of the bridge");
+  }
+}
 
-/** @internal What a link calls. */
+/** A frame in the port: its bytes, and the objects moved with it. */
+type Posted = [typeof IN_PORT, Uint8Array, Transfer];
+
+/** @internal The bridge that uses a link. */
 export interface LinkUser {
   arrived(frame: unknown[]): void;
-  /** All that was sent is in the ring. */
+  /** Called when all sent frames are in the ring. */
   flushed(): void;
-  /** Everything that the other side sent has arrived. */
+  /** Called after the last frame of the other side. */
   otherSideEnded(): void;
 }
 
 /**
- * Frames between two threads, each way in order: through a ring, and long ones through a port. A frame that is sent ahead
- * overtakes all that the other thread has not taken yet.
+ * Carries frames between two threads, in order in each direction: through a ring, and long ones through a message port. A frame
+ * that is sent ahead overtakes all frames that the other thread has not read.
  *
- * Threads: one end on each; the receiving side sleeps in Atomics.waitAsync and is only notified when it does.
- * Memory:  the rings, and the frames that wait for room in one.
+ * Threads: one end on each; the receiving side sleeps in Atomics.waitAsync and is notified only while it sleeps.
+ * Memory:  the rings, and the frames that wait for space in them.
  *
  * @internal
  */
 export class FrameLink {
   readonly port: BridgePort;
   readonly transferList: MessagePort[];
-  /** Settles when this side has ended and its loop is left. */
+  /** Resolves when this side has ended. */
   readonly over: Promise<void>;
   readonly #out: FrameRing;
   readonly #in: FrameRing;
@@ -52,6 +63,7 @@ export class FrameLink {
   readonly #unsent = new Deque<Uint8Array>();
   readonly #fromPort = new Deque<Posted>();
   #aheadSeen = 0;
+  #keepsAlive = false;
   #portClosed = false;
   #ended = false;
 
@@ -67,37 +79,45 @@ export class FrameLink {
     this.#control = port?.control ?? port1;
     this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
     this.transferList = [port2];
-    // Also read without a mark in the ring, which an end of the other thread may prevent: its end comes behind its frames.
-    this.#control.on("message", (posted: unknown[]) => this.#takePosted(posted));
+    // A thread may end between posting a frame and writing IN_PORT to the ring. The port closes after its frames.
+    this.#control.on("message", (posted: unknown[]) => this.#receivePosted(posted));
     this.#control.on("close", () => this.#otherSideEnded());
     this.#control.unref();
     this.over = this.#run();
   }
 
-  /** The other thread has made its end of the link that this side began. */
+  /** Whether the other thread has made its end. */
   get joined(): boolean {
     return this.#out.joined;
   }
 
-  /** Frames that wait for room in the ring. */
+  /** Sets whether the link keeps its thread alive. */
+  keepAlive(keepsAlive: boolean): void {
+    if (keepsAlive === this.#keepsAlive || this.#ended) return;
+    this.#keepsAlive = keepsAlive;
+    if (keepsAlive) this.#control.ref();
+    else this.#control.unref();
+  }
+
+  /** Frames that wait for space in the ring. */
   get unsent(): number {
     return this.#unsent.length;
   }
 
   /**
-   * Throws SettingError if it cannot be copied or moved; `name` is what it is for. `check` is called when it has been copied, and
-   * may throw. A frame that does not fit waits for room; all frames stay in order.
+   * Sends a frame, or queues it while the ring is full. Throws SettingError, with `name`, if it cannot be copied or moved. check:
+   * called after the copy; may throw to stop the send.
    */
   send(frame: unknown[], moved: Transfer, name: string, check?: () => void): void {
     if (this.#ended) return check?.();
     let bytes = this.#bytesOf(frame, moved, name);
     check?.();
-    // User code may have been called.
+    // Accessors, and `check`, may have ended the link.
     if (this.#ended) return;
-    if (moved.length > 0 || bytes.length > this.#out.longest) {
-      // First the port: who finds the mark in the ring finds the frame in the port.
+    if (moved.length > 0 || bytes.length > this.#out.maxLength) {
+      // The port first: a reader that finds IN_PORT in the ring finds the frame in the port.
       this.#post(bytes, moved, name);
-      bytes = frameOf([BY_PORT], []);
+      bytes = frameOf([IN_PORT], []);
     }
     if (this.#unsent.length > 0 || !this.#out.tryPush(bytes)) {
       this.#unsent.push(bytes);
@@ -113,26 +133,26 @@ export class FrameLink {
     }
   }
 
-  /** Moves all of `moved` or, where it throws, nothing. */
+  /** Moves all of `moved`, or throws and moves nothing. */
   #post(bytes: Uint8Array<ArrayBuffer>, moved: Transfer, name: string): void {
-    // Its pool of small Buffers and others that Node does not let go are copied, as Node 20 does.
-    const parts = moved.map((one) => (isHeld(one) ? (one as ArrayBuffer).slice() : one));
+    // Buffers that Node refuses to move are copied, as Node 20 does itself.
+    const parts = moved.map((one) => (isUntransferable(one) ? (one as ArrayBuffer).slice() : one));
     try {
-      this.#control.postMessage([BY_PORT, bytes, parts] satisfies Posted, [bytes.buffer, ...parts] as never);
+      this.#control.postMessage([IN_PORT, bytes, parts] satisfies Posted, [bytes.buffer, ...parts] as never);
     } catch (error) {
       throw unmovable(name, error);
     }
   }
 
-  /** For what must not come too late: it is there when the other thread calls `look`, and before it takes another frame. */
+  /** Sends a frame that the other thread handles when it calls `receiveAhead`, or before the next frame. */
   sendAhead(frame: unknown[]): void {
     if (this.#ended) return;
     this.#control.postMessage([AHEAD, frame]);
     this.#out.countAhead();
   }
 
-  /** Takes what was sent ahead. Cost: one atomic load where nothing was. */
-  look(): void {
+  /** Handles frames that were sent ahead. Cost: one atomic load if there are none. */
+  receiveAhead(): void {
     const { ahead } = this.#in;
     if (ahead === this.#aheadSeen) return;
     this.#aheadSeen = ahead;
@@ -146,7 +166,7 @@ export class FrameLink {
     this.#in.wake();
   }
 
-  /** What the other side sent before it ended is still in the ring, the reply to our last call too. */
+  /** Handles what the other side sent before it ended, such as the reply to the last call. */
   #otherSideEnded(): void {
     this.#portClosed = true;
     while (!this.#ended && this.#poll() > 0);
@@ -155,16 +175,16 @@ export class FrameLink {
 
   #poll(): number {
     return this.#in.poll((bytes) => {
-      this.look();
+      this.receiveAhead();
       if (this.#ended) return;
       const frame = valueOf(bytes, []) as unknown[];
-      const whole = frame[0] === BY_PORT ? this.#takeFromPort() : frame;
+      const whole = frame[0] === IN_PORT ? this.#nextFromPort() : frame;
       if (whole !== undefined) this.user.arrived(whole);
-    }, TURN);
+    }, MAX_PER_TURN);
   }
 
   async #run(): Promise<void> {
-    // Handlers that are registered in the turn that made this end are there before the first call.
+    // Handlers that are registered in the turn that made this end must exist before the first call.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (!this.#ended) {
       if (this.#unsent.length > 0) this.#flush();
@@ -179,22 +199,22 @@ export class FrameLink {
     if (this.#unsent.length === 0) this.user.flushed();
   }
 
-  /** The frame of the oldest mark: it is in the port before its mark is in the ring. */
-  #takeFromPort(): unknown[] | undefined {
+  /** The frame of the oldest IN_PORT in the ring. */
+  #nextFromPort(): unknown[] | undefined {
     while (this.#fromPort.length === 0 && this.#readPort());
     const posted = this.#fromPort.shift();
     return posted && (valueOf(posted[1], posted[2]) as unknown[]);
   }
 
-  /** False when the port holds nothing more. */
+  /** False if the port is empty. */
   #readPort(): boolean {
-    // Node crashes when it is asked for a frame of a port that has just closed. All its frames have come by then.
+    // Node crashes if a closed port is read. All its frames have arrived by then.
     const got = this.#portClosed || this.#ended ? undefined : receiveMessageOnPort(this.#control);
-    if (got !== undefined) this.#takePosted(got.message as unknown[]);
+    if (got !== undefined) this.#receivePosted(got.message as unknown[]);
     return got !== undefined;
   }
 
-  #takePosted(posted: unknown[]): void {
+  #receivePosted(posted: unknown[]): void {
     if (posted[0] === AHEAD) this.user.arrived(posted[1] as unknown[]);
     else this.#fromPort.push(posted as Posted);
   }

@@ -2,13 +2,13 @@ import { types } from "node:util";
 import { Deserializer, Serializer } from "node:v8";
 import type { MessagePort } from "node:worker_threads";
 
-/** What is moved to the other thread instead of copied. */
+/** Objects that are moved to the other thread instead of copied. */
 export type Transfer = readonly (ArrayBuffer | MessagePort)[];
 
 type View = NodeJS.ArrayBufferView;
 type ViewClass = new (buffer: ArrayBuffer, offset: number, length: number) => View;
 
-/** A host object of a frame begins with its place in this list; of a message port, with PORT. */
+/** Kinds of views by number. A host object in a frame begins with the number of its kind, or with PORT. */
 const VIEWS: readonly string[] = [
   "Buffer",
   "DataView",
@@ -44,8 +44,8 @@ function viewOf(kind: number, buffer: ArrayBuffer, offset: number, bytes: number
 }
 
 /**
- * A view is a host object: its kind; 0, or the place of its moved buffer and 1; its offset there; its length; and where nothing is
- * moved, its bytes.
+ * Writes a view as a host object: its kind; the position of its buffer in `moved` plus 1, or 0 if the buffer is not moved; its
+ * offset and length; and its bytes, if the buffer is not moved.
  */
 class FrameWriter extends Serializer {
   constructor(private readonly moved: Transfer) {
@@ -88,12 +88,12 @@ class FrameReader extends Deserializer {
     const offset = this.readDouble();
     const bytes = this.readDouble();
     if (place > 0) return viewOf(kind, this.moved[place - 1] as ArrayBuffer, offset, bytes);
-    // The bytes of a ring are soon another frame's.
+    // A copy: the ring will reuse the bytes.
     return viewOf(kind, new Uint8Array(this.readRawBytes(bytes)).buffer, 0, bytes);
   }
 }
 
-/** @internal A frame that `valueOf` makes the same value of, given the same things moved. */
+/** @internal Serialises a value; `valueOf` with the same `moved` restores it. */
 export function frameOf(value: unknown, moved: Transfer): Uint8Array<ArrayBuffer> {
   const writer = new FrameWriter(moved);
   writer.writeHeader();
@@ -101,7 +101,7 @@ export function frameOf(value: unknown, moved: Transfer): Uint8Array<ArrayBuffer
   return writer.releaseBuffer() as Uint8Array<ArrayBuffer>;
 }
 
-/** @internal The value that `frameOf` made a frame of. Nothing of it refers to the frame. */
+/** @internal Restores the value of a frame. It does not refer to the frame's memory. */
 export function valueOf(frame: Uint8Array, moved: Transfer): unknown {
   const reader = new FrameReader(frame, moved);
   reader.readHeader();

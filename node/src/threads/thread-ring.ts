@@ -1,6 +1,7 @@
+import { types } from "node:util";
 import { endNap, nap } from "./nap.js";
 import { limitArguments } from "../pool/argument-limits.js";
-import { requireArguments, requireInteger, SettingError } from "../pool/pool-error.js";
+import * as check from "../pool/checks.js";
 
 // Words of the header. Words written by different threads are 128 bytes apart.
 const CAPACITY = 0;
@@ -13,7 +14,7 @@ const HEADER_BYTES = 512;
 const SPSC = 0x53505343;
 const MPSC = 0x4d505343;
 
-/** How a consumer waits for the next message. */
+/** The operations that are common to the kinds of rings. */
 abstract class ThreadRing {
   readonly capacity: number;
   /** Bytes of a slot, a multiple of 8. */
@@ -24,14 +25,16 @@ abstract class ThreadRing {
   protected readonly bytes: Uint8Array;
   protected readonly mask: number;
   protected readonly first: number;
-  /** The consumer's place. */
+  /** Number of the consumer's next message, modulo 2^32. */
   protected head: number;
 
   protected constructor(buffer: SharedArrayBuffer, kind: number, first: number) {
+    if (!types.isSharedArrayBuffer(buffer) || new Int32Array(buffer)[KIND] !== kind) {
+      throw new check.SettingError("buffer", buffer, "the buffer of a ring of this kind");
+    }
     this.buffer = buffer;
     this.words = new Int32Array(buffer);
     this.bytes = new Uint8Array(buffer);
-    if (this.words[KIND] !== kind) throw new SettingError("buffer", this.words[KIND], "a ring of this kind");
     this.capacity = this.words[CAPACITY]!;
     this.slotBytes = this.words[SLOT_BYTES]!;
     this.mask = this.capacity - 1;
@@ -39,21 +42,19 @@ abstract class ThreadRing {
     this.head = Atomics.load(this.words, HEAD);
   }
 
-  /** Byte offset of the slot that a producer may fill, or -1 when the ring is full. Followed by `publish`. */
+  /** Byte offset of the slot that a producer may fill, or -1 if the ring is full. Call `publish` next. */
   abstract claim(): number;
   /** Makes the claimed slot visible, and wakes the consumer if it sleeps. */
   abstract publish(offset: number): void;
   /** Byte offset of the oldest message, or -1 if there is none. It belongs to the consumer until `release`. */
   abstract front(): number;
-  /** Gives the slot of `front` back to the producers. */
+  /** Frees the slot of `front`. */
   abstract release(): void;
 
-  /** Copies a message of at most `slotBytes` in. False when the ring is full. Throws SettingError for a longer one. */
+  /** Copies in a message of at most `slotBytes`. False if the ring is full. Throws SettingError for a longer one. */
   tryPush(message: Uint8Array): boolean {
-    if (arguments.length > 1) requireArguments("tryPush", arguments.length, 1);
-    if (message.length > this.slotBytes) {
-      throw new SettingError("message", `${message.length} bytes`, `at most ${this.slotBytes} bytes`);
-    }
+    if (arguments.length > 1) check.argumentCount("tryPush", arguments.length, 1);
+    this.#requireBytes(message);
     const offset = this.claim();
     if (offset < 0) return false;
     this.bytes.set(message, offset);
@@ -61,9 +62,10 @@ abstract class ThreadRing {
     return true;
   }
 
-  /** Copies the oldest message. False if there is none. */
+  /** Copies out the oldest message, or its start. False if there is none. Throws SettingError if `into` is longer than `slotBytes`. */
   tryPop(into: Uint8Array): boolean {
-    if (arguments.length > 1) requireArguments("tryPop", arguments.length, 1);
+    if (arguments.length > 1) check.argumentCount("tryPop", arguments.length, 1);
+    this.#requireBytes(into);
     const offset = this.front();
     if (offset < 0) return false;
     for (let at = 0; at < into.length; at++) into[at] = this.bytes[offset + at]!;
@@ -71,11 +73,13 @@ abstract class ThreadRing {
     return true;
   }
 
-  /** Hands at most `most` messages to `handle`, each as a byte offset in `buffer`. Returns how many. */
-  poll(handle: (offset: number) => void, most = 256): number {
-    if (arguments.length > 2) requireArguments("poll", arguments.length, 2);
+  /** Calls `handle` with the byte offset in `buffer` of at most `max` messages. Returns their number. */
+  poll(handle: (offset: number) => void, max = 256): number {
+    if (arguments.length > 2) check.argumentCount("poll", arguments.length, 2);
+    check.callable("handle", handle);
+    check.count("max", max);
     let count = 0;
-    while (count < most) {
+    while (count < max) {
       const offset = this.front();
       if (offset < 0) break;
       handle(offset);
@@ -85,29 +89,32 @@ abstract class ThreadRing {
     return count;
   }
 
-  /** Looks `times` times without giving the processor away. True when there is a message. */
+  /** Polls up to `times` times without yielding the processor. True if there is a message. */
   spin(times: number): boolean {
+    check.count("times", times);
     for (let left = times; left > 0; left--) if (this.front() >= 0) return true;
     return false;
   }
 
-  /** Sleeps until there is a message, at most `timeoutMs`. Stops the thread: not for one that serves an event loop. */
+  /** Sleeps until there is a message, at most `timeoutMs`. Blocks the thread and its event loop. */
   wait(timeoutMs: number): boolean {
-    if (!this.#lieDown()) return true;
+    check.duration("timeoutMs", timeoutMs);
+    if (!this.#announceSleep()) return true;
     Atomics.wait(this.words, ASLEEP, 1, timeoutMs);
-    this.#getUp();
+    this.#endSleep();
     return this.front() >= 0;
   }
 
-  /** Like `wait`, but the event loop continues. */
+  /** Like `wait`, without blocking the event loop. */
   async waitAsync(timeoutMs: number): Promise<boolean> {
-    if (!this.#lieDown()) return true;
-    await nap(this.words, ASLEEP, timeoutMs);
-    this.#getUp();
+    check.duration("timeoutMs", timeoutMs);
+    if (!this.#announceSleep()) return true;
+    await nap(this.words, ASLEEP, timeoutMs, true);
+    this.#endSleep();
     return this.front() >= 0;
   }
 
-  /** Ends a sleep of the consumer without a message, so that it can look at something else. */
+  /** Ends a sleep of the consumer without a message. */
   wake(): void {
     endNap(this.words, ASLEEP);
   }
@@ -116,24 +123,28 @@ abstract class ThreadRing {
     if (Atomics.load(this.words, ASLEEP) === 1) this.wake();
   }
 
-  /** False when a message came meanwhile: all Atomics are sequentially consistent, so the producer sees the mark or we its message. */
-  #lieDown(): boolean {
+  #requireBytes(bytes: unknown): void {
+    if (types.isUint8Array(bytes) && bytes.length <= this.slotBytes) return;
+    const found = types.isUint8Array(bytes) ? `${bytes.length} bytes` : bytes;
+    throw new check.SettingError("message", found, `a Uint8Array of at most ${this.slotBytes} bytes`);
+  }
+
+  /** False if a message has arrived. Atomics are sequentially consistent: the producer sees ASLEEP, or the consumer its message. */
+  #announceSleep(): boolean {
     Atomics.store(this.words, ASLEEP, 1);
     if (this.front() < 0) return true;
-    this.#getUp();
+    this.#endSleep();
     return false;
   }
 
-  #getUp(): void {
+  #endSleep(): void {
     Atomics.store(this.words, ASLEEP, 0);
   }
 }
 
 function makeBuffer(kind: number, capacity: number, slotBytes: number, lead: number): SharedArrayBuffer {
-  requireInteger("ring capacity", capacity, 1, 2 ** 24);
-  if ((capacity & (capacity - 1)) !== 0) throw new SettingError("ring capacity", capacity, "a power of two");
-  requireInteger("slot bytes", slotBytes, 8, 2 ** 16);
-  if (slotBytes % 8 !== 0) throw new SettingError("slot bytes", slotBytes, "a multiple of 8");
+  check.powerOfTwo("ring capacity", capacity, 2 ** 24);
+  check.multipleOf8("slot bytes", slotBytes, 8, 2 ** 16);
   const buffer = new SharedArrayBuffer(HEADER_BYTES + capacity * (lead + slotBytes));
   const words = new Int32Array(buffer);
   words[CAPACITY] = capacity;
@@ -146,7 +157,7 @@ limitArguments(ThreadRing.prototype, { spin: 1, wait: 1, wake: 0 });
 limitArguments(ThreadRing.prototype, { waitAsync: 1 }, true);
 
 /**
- * First-in first-out ring of fixed slots from one thread to one other.
+ * First-in, first-out ring of fixed slots from one thread to one other.
  *
  * Threads: claim and publish on one, front and release on one other; each makes its own SpscRing over the same buffer.
  * Memory:  capacity * slotBytes + 512 bytes, shared, taken once.
@@ -170,20 +181,20 @@ export class SpscRing extends ThreadRing {
 
   /** A new ring. capacity: slots, a power of two; slotBytes: a multiple of 8. */
   static create(capacity: number, slotBytes: number): SpscRing {
-    requireArguments("SpscRing.create", arguments.length, 2);
+    check.argumentCount("SpscRing.create", arguments.length, 2);
     return new SpscRing(makeBuffer(SPSC, capacity, slotBytes, 0));
   }
 
-  /** The ring in a buffer that another thread made. */
+  /** Attaches to a ring that another thread made. */
   constructor(buffer: SharedArrayBuffer) {
-    requireArguments("new SpscRing", arguments.length, 1);
+    check.argumentCount("new SpscRing", arguments.length, 1);
     super(buffer, SPSC, 0);
     this.#tail = this.#tailSeen = Atomics.load(this.words, TAIL);
     this.#headSeen = this.head;
   }
 
   override claim(): number {
-    if (arguments.length > 0) requireArguments("claim", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("claim", arguments.length, 0);
     const tail = this.#tail;
     if (((tail - this.#headSeen) | 0) === this.capacity) {
       this.#headSeen = Atomics.load(this.words, HEAD); // sync "slot freed": the store in release
@@ -193,14 +204,14 @@ export class SpscRing extends ThreadRing {
   }
 
   override publish(_offset: number): void {
-    if (arguments.length > 1) requireArguments("publish", arguments.length, 1);
+    if (arguments.length > 1) check.argumentCount("publish", arguments.length, 1);
     this.#tail = (this.#tail + 1) | 0;
     Atomics.store(this.words, TAIL, this.#tail); // sync "slot filled": the load in front
     this.wakeIfAsleep();
   }
 
   override front(): number {
-    if (arguments.length > 0) requireArguments("front", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("front", arguments.length, 0);
     if (this.head === this.#tailSeen) {
       this.#tailSeen = Atomics.load(this.words, TAIL); // sync "slot filled": the store in publish
       if (this.head === this.#tailSeen) return -1;
@@ -209,37 +220,37 @@ export class SpscRing extends ThreadRing {
   }
 
   override release(): void {
-    if (arguments.length > 0) requireArguments("release", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("release", arguments.length, 0);
     this.head = (this.head + 1) | 0;
     Atomics.store(this.words, HEAD, this.head); // sync "slot freed": the load in claim
   }
 }
 
 /**
- * First-in first-out ring of fixed slots from any number of threads to one.
+ * First-in, first-out ring of fixed slots from any number of threads to one.
  *
  * Threads: claim and publish on any, front and release on one. A producer that ends between claim and publish stops the ring.
  * Memory:  capacity * (slotBytes + 4) + 512 bytes, shared, taken once.
- * Source:  Vyukov, bounded MPMC queue: a sequence number a slot says whose turn it is.
+ * Source:  Vyukov, bounded MPMC queue: a sequence number in each slot.
  */
 export class MpscRing extends ThreadRing {
   /** A new ring. capacity: slots, a power of two; slotBytes: a multiple of 8. */
   static create(capacity: number, slotBytes: number): MpscRing {
-    requireArguments("MpscRing.create", arguments.length, 2);
+    check.argumentCount("MpscRing.create", arguments.length, 2);
     const buffer = makeBuffer(MPSC, Math.max(2, capacity), slotBytes, 8);
     const turns = new Int32Array(buffer, HEADER_BYTES);
     for (let slot = 0; slot < Math.max(2, capacity); slot++) turns[slot] = slot;
     return new MpscRing(buffer);
   }
 
-  /** The ring in a buffer that another thread made. */
+  /** Attaches to a ring that another thread made. */
   constructor(buffer: SharedArrayBuffer) {
-    requireArguments("new MpscRing", arguments.length, 1);
+    check.argumentCount("new MpscRing", arguments.length, 1);
     super(buffer, MPSC, 8);
   }
 
   override claim(): number {
-    if (arguments.length > 0) requireArguments("claim", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("claim", arguments.length, 0);
     for (;;) {
       const tail = Atomics.load(this.words, TAIL);
       const turn = Atomics.load(this.words, this.#turnOf(tail)); // sync "slot freed": the store in release
@@ -253,7 +264,7 @@ export class MpscRing extends ThreadRing {
   }
 
   override publish(offset: number): void {
-    if (arguments.length > 1) requireArguments("publish", arguments.length, 1);
+    if (arguments.length > 1) check.argumentCount("publish", arguments.length, 1);
     const slot = (offset - this.first) / this.slotBytes;
     const word = this.#turnOf(slot);
     Atomics.store(this.words, word, (Atomics.load(this.words, word) + 1) | 0); // sync "slot filled": the load in front
@@ -261,13 +272,13 @@ export class MpscRing extends ThreadRing {
   }
 
   override front(): number {
-    if (arguments.length > 0) requireArguments("front", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("front", arguments.length, 0);
     const turn = Atomics.load(this.words, this.#turnOf(this.head)); // sync "slot filled": the store in publish
     return turn === ((this.head + 1) | 0) ? this.first + (this.head & this.mask) * this.slotBytes : -1;
   }
 
   override release(): void {
-    if (arguments.length > 0) requireArguments("release", arguments.length, 0);
+    if (arguments.length > 0) check.argumentCount("release", arguments.length, 0);
     // sync "slot freed": the load in claim
     Atomics.store(this.words, this.#turnOf(this.head), (this.head + this.capacity) | 0);
     this.head = (this.head + 1) | 0;

@@ -1,4 +1,4 @@
-/** First starts at one receiver in their order; all else sorted: what is due in one millisecond may come in any order. */
+/** Starts of each receiver in order, then all else sorted: events of one millisecond may have any order. */
 export function arranged(log: readonly string[]): string[][] {
   const starts = new Map<string, string[]>();
   const others: string[] = [];

@@ -1,5 +1,5 @@
-// Does the same random operations with pairs of message systems and with their models, and compares what is seen on both sides of
-// each pair's bridge. The far systems live in one worker, which runs only while the test's thread sleeps, and the other way round.
+// Applies the same random operations to pairs of message systems and to their models, and compares both sides of each pair's bridge.
+// The far systems are in one worker, which runs only while the test's thread sleeps, and vice versa.
 import assert from "node:assert/strict";
 import { Worker } from "node:worker_threads";
 import { BridgePair, rest } from "./bridge-pair.js";
@@ -7,17 +7,17 @@ import type { Random } from "./random.js";
 import { TurnLock, WORKER } from "./turn-lock.js";
 import { VirtualClock } from "./virtual-clock.js";
 
-/** Handing over from one thread to the other takes longer than what a pair does in a turn. */
+/** Pairs per worker: several, because a change of threads takes longer than a turn of a pair. */
 const PAIRS = 32;
 /** Turns without new operations before the end. */
-const MOST_DRAINED = 64;
+const MAX_DRAINED = 64;
 
 export class BridgeDriver {
   readonly #clock = new VirtualClock();
   readonly #lock = new TurnLock();
   readonly #pairs: readonly BridgePair[];
   readonly #worker: Worker;
-  /** Of each pair, 1 while its bridge closes. */
+  /** For each pair, 1 while its bridge closes. */
   readonly #closing = new Int32Array(new SharedArrayBuffer(4 * PAIRS));
   /** Operations of a pair between two turns, on average. */
   readonly #perTurn: number;
@@ -31,7 +31,7 @@ export class BridgeDriver {
     });
   }
 
-  /** `count` operations of all pairs together, and then everything to its end. */
+  /** Runs `count` operations of all pairs together, and then everything to its end. */
   async run(count: number): Promise<void> {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -58,7 +58,7 @@ export class BridgeDriver {
     this.#clock.advance(ms);
   }
 
-  /** Both sides, one after the other, until nothing goes on. */
+  /** Runs both sides in turn until nothing is pending. */
   async #turn(): Promise<void> {
     await rest();
     for (const pair of this.#pairs) pair.settle();
@@ -88,12 +88,12 @@ export class BridgeDriver {
     this.#lock.waitForWorker();
   }
 
-  /** Gate by gate. Where many messages wait behind gates, the rest is left to the end. */
+  /** Opens gate by gate. If many messages wait behind gates, the rest is left to the end. */
   async #drain(): Promise<void> {
-    for (let left = MOST_DRAINED; left > 0 && this.#pairs.some((pair) => !pair.idle); left--) await this.#turn();
+    for (let left = MAX_DRAINED; left > 0 && this.#pairs.some((pair) => !pair.idle); left--) await this.#turn();
   }
 
-  /** Stage by stage: what both sides have sent is answered first. */
+  /** Closes in stages: calls of both sides are answered first. */
   async #close(pairs: BridgePair[]): Promise<void> {
     if (pairs.length === 0) return;
     const closed = new Set<BridgePair>();
@@ -119,7 +119,7 @@ export class BridgeDriver {
     for (const pair of pairs) await pair.ended();
   }
 
-  /** This side closes some bridges, in stages or at once, and the worker exits. */
+  /** Closes some bridges from this side, in stages or at once, and lets the worker exit. */
   async #end(): Promise<void> {
     // Without contexts the calls of a handler cannot be distinguished, and a close in stages lets them through.
     const fates = this.#pairs.map(({ asyncContext }) => (asyncContext ? this.random(3) : 1 + this.random(2)));

@@ -1,5 +1,5 @@
-// Two message systems that a bridge joins, the far one in a worker, and a model of each: calls both ways, aborts and time limits at
-// each stage, errors, long bodies, the end of the worker.
+// Two message systems joined by a bridge, the far one in a worker, and a model of each: calls in both directions, aborts and time
+// limits at each stage, errors, long bodies, the end of the worker.
 import assert from "node:assert/strict";
 import { type BridgePort, MessageSystem, WorkerBridge } from "millpond";
 import { arranged } from "./arranged.js";
@@ -8,27 +8,27 @@ import type { Random } from "./random.js";
 import { BRIDGED, type Command, type OpenCommand, type PartySpec, type Report, ScriptedSide } from "./scripted-side.js";
 
 const POLICIES: readonly Policy[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
-const MOST_GATES = 8;
+const MAX_GATES = 8;
 const COUNTS = ["sent", "handled", "failed", "refused", "dropped", "aborted", "expired", "retried"] as const;
-/** The report of a turn finds room behind the turn's calls: this thread, which empties the ring, sleeps then. */
+/** Large enough for the calls and the report of a turn: this thread, which empties the ring, sleeps meanwhile. */
 const RING_BYTES = 2 ** 17;
-/** Longer than a frame of the ring. */
+/** Length of a body that does not fit in a frame of the ring. */
 const LONG = "x".repeat(RING_BYTES / 2);
 
-/** What the worker is given for its end of a pair. */
+/** The worker's data for its end of a pair. */
 export interface FarEnd {
   readonly port: BridgePort;
   readonly parties: readonly PartySpec[];
   readonly asyncContext: boolean;
 }
 
-/** What the far side does in one turn of the worker. `turns`: how many far sides have one. */
+/** Commands for the far side in one turn of the worker. turns: number of far sides with a turn. */
 export interface FarTurn {
   readonly commands: readonly Command[];
   readonly turns: number;
 }
 
-/** Lets everything run that is due. */
+/** Runs everything that is due. */
 export async function rest(): Promise<void> {
   for (let left = 3; left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -37,9 +37,9 @@ export async function rest(): Promise<void> {
 class Side {
   readonly model = new Model();
   parties: Party[] = [];
-  /** Calls of the other side, by their operation here. */
+  /** Calls of the other side, by their operation on this side. */
   readonly calls = new Map<number, Item>();
-  /** It makes no new calls. */
+  /** True if the side makes no new calls. */
   closing = false;
   expected: [number, unknown][] = [];
   constructor(readonly name: "near" | "far") {}
@@ -50,7 +50,7 @@ class Side {
 }
 
 export class BridgePair {
-  /** Something was done on the near side since it was compared. */
+  /** Whether the near side has changed since the last comparison. */
   moved = true;
   readonly far: FarEnd;
   readonly bridge: WorkerBridge<Record<string, never>>;
@@ -58,9 +58,9 @@ export class BridgePair {
   readonly #far = new Side("far");
   readonly #system: MessageSystem;
   readonly #scripted: ScriptedSide;
-  /** For the far side's next turn. */
+  /** Commands for the far side's next turn. */
   #commands: Command[] = [];
-  /** What the model does behind them. */
+  /** The model's operations for those commands. */
   #then: (() => void) | undefined;
   #ops = 0;
   #parties = 0;
@@ -81,7 +81,7 @@ export class BridgePair {
     this.bridge.forward("control/*" as never);
   }
 
-  /** Handlers and observers of one side; the last one lives on the other. */
+  /** Draws the handlers and observers of one side; the last handler is on the other side. */
   #draw({ name, other, parties, model }: Side): PartySpec[] {
     const { random } = this;
     const specs: PartySpec[] = [];
@@ -122,7 +122,7 @@ export class BridgePair {
     else this.#abort(this.random(2) === 0 ? this.#near : this.#far);
   }
 
-  /** The clock is about to be advanced. Only the test's own thread has a clock that the test sets. */
+  /** Called before the clock advances. Only the test's thread has a clock that the test sets. */
   advance(ms: number): void {
     this.moved = true;
     this.#near.model.advance(ms);
@@ -163,7 +163,7 @@ export class BridgePair {
     this.#act(side, { kind: "abort", signal });
   }
 
-  /** Here at once; in the worker in its next turn. */
+  /** Runs here at once, in the worker in its next turn. */
   #act(side: Side, command: Command): void {
     if (side.name === "far") this.#commands.push(command);
     else {
@@ -183,7 +183,7 @@ export class BridgePair {
     }
   }
 
-  /** What one side has put into the bridge arrives at the other: aborts first, and no call that one of them is for. */
+  /** Delivers the frames of one side to the other: aborts first, without the calls that they abort. */
   #deliver(from: Side, to: Side): void {
     const frames = from.model.frames.splice(0);
     const givenUp = new Set(frames.flatMap(({ kind, item }) => (kind === "abort" ? [item] : [])));
@@ -208,7 +208,7 @@ export class BridgePair {
     }
   }
 
-  /** Replies arrive; one that comes after its sender has given up is not looked at. */
+  /** Delivers replies, except to senders that have given up. */
   #reply(from: Side, to: Side): void {
     for (const [op, item] of from.calls) {
       const outcome = from.model.outcomes.get(op);
@@ -219,17 +219,17 @@ export class BridgePair {
     }
   }
 
-  /** The near system has done what was due. */
+  /** Called when the near system has run everything that was due. */
   settle(): void {
     this.#near.model.turn();
   }
 
-  /** Lets a gated handler go on, perhaps, on each side. True when one does. */
+  /** Opens a random gate on each side, possibly none. True if one was opened. */
   open(): boolean {
     let opened = false;
     for (const side of [this.#near, this.#far]) {
       const gated = side.parties.flatMap((party) => party.gates);
-      if (gated.length === 0 || (gated.length <= MOST_GATES && this.random(2) === 0)) continue;
+      if (gated.length === 0 || (gated.length <= MAX_GATES && this.random(2) === 0)) continue;
       this.#open(side, gated[this.random(gated.length)]!);
       opened = true;
     }
@@ -263,13 +263,13 @@ export class BridgePair {
     }
   }
 
-  /** Something is in the bridge, or for the far side to do. */
+  /** Whether frames or commands are pending. */
   get waits(): boolean {
     const { frames } = this.#near.model;
     return this.#commands.length + frames.length + this.#far.model.frames.length > 0 || this.#replied;
   }
 
-  /** Replies are in the bridge that the worker has not seen. */
+  /** Whether replies for the worker are pending. */
   get #replied(): boolean {
     for (const op of this.#near.calls.keys()) if (this.#near.model.outcomes.has(op)) return true;
     return false;
@@ -279,26 +279,26 @@ export class BridgePair {
     return this.#near.model.idle && this.#far.model.idle;
   }
 
-  /** The far side's turn: what is on its way arrives there, and it does what it was told. */
+  /** The far side's turn: pending frames arrive, and it runs its commands. */
   begin(turns: number): Promise<Report> {
     this.#reply(this.#near, this.#far);
     this.#deliver(this.#near, this.#far);
     const commands = this.#commands.splice(0);
     for (const command of commands) this.#expect(this.#far, command);
-    this.#far.model.takeReplies();
+    this.#far.model.finishReplied();
     this.#far.model.turn();
     this.#then?.();
     this.#then = undefined;
     return this.#system.send("control/turn", { commands, turns } as never) as Promise<Report>;
   }
 
-  /** What came back has arrived. */
+  /** Called when the frames of the far side have arrived. */
   end(seen: Report): void {
     this.#reply(this.#far, this.#near);
     this.#deliver(this.#far, this.#near);
-    this.#near.model.takeReplies();
+    this.#near.model.finishReplied();
     this.#near.model.turn();
-    // The message of this turn is in use while the far side reports.
+    // The turn's message is in use while the far side reports.
     this.#compare(this.#far, { ...seen, inUse: seen.inUse - 1 });
     this.compareNear();
   }
@@ -329,12 +329,12 @@ export class BridgePair {
     }
   }
 
-  /** The worker is told to exit. */
+  /** Tells the worker to exit. */
   exit(): Promise<unknown> {
     return this.#system.send("control/exit") as Promise<unknown>;
   }
 
-  /** This side closes the bridge: what comes later fails. Every gate that both sides have is opened from now on. */
+  /** Closes the bridge from this side: later calls fail. From now on all gates of both sides are opened. */
   close(): Promise<boolean> {
     this.#near.closing = true;
     const closed = this.bridge.close(Infinity);
@@ -342,42 +342,42 @@ export class BridgePair {
     return closed;
   }
 
-  /** The far side is about to have a turn without commands. */
+  /** Called before a turn of the far side without commands. */
   beforeDraining(): void {
     this.#reply(this.#near, this.#far);
     this.#deliver(this.#near, this.#far);
     const { model, parties } = this.#far;
-    model.takeReplies();
+    model.finishReplied();
     model.turn();
     for (const item of parties.flatMap(({ gates }) => gates.splice(0))) model.finish(item, { ok: `r${item.body.id}` });
     model.turn();
   }
 
-  /** It has had it. */
+  /** Called after such a turn. */
   afterDraining(): void {
     this.#reply(this.#far, this.#near);
     this.#deliver(this.#far, this.#near);
     const { model, parties } = this.#near;
-    model.takeReplies();
+    model.finishReplied();
     model.turn();
     this.compareNear();
     for (const item of parties.flatMap(({ gates }) => gates.splice(0))) model.finish(item, { ok: `r${item.body.id}` });
     this.#scripted.openAll();
   }
 
-  /** Every call has its reply in the model. */
+  /** Whether every call has its reply in the model. */
   get drained(): boolean {
     return this.#near.model.frames.length + this.#far.model.frames.length + this.#far.calls.size === 0;
   }
 
-  /** The bridge has ended: what was on its way, and what comes later, fails. */
+  /** Called when the bridge has ended: pending and later calls fail. */
   async ended(): Promise<void> {
     const { model } = this.#near;
     model.alone = true;
     for (const item of this.#far.calls.values()) {
       if (item.state !== "done") model.finish(item, { error: "RemoteError" });
     }
-    // Calls of the worker have no sender any more.
+    // Calls of the worker no longer have a sender.
     for (const op of this.#near.calls.keys()) model.abort(op);
     for (let left = 8; left > 0; left--) this.#send(this.#near);
     await rest();

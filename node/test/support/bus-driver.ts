@@ -1,4 +1,4 @@
-// Does the same random operations with a MessageSystem and with the model, and compares everything that can be seen.
+// Applies the same random operations to a MessageSystem and to the model, and compares everything observable.
 import assert from "node:assert/strict";
 import {
   type Message,
@@ -30,7 +30,7 @@ const TEMPLATES = [
 const PATHS = ["s", "s/1", "s/1/2", "q", "q/a", "q/b", "t/eu/acme", "b://AAPL", "other"];
 const PRIORITIES: readonly Priority[] = ["critical", "high", "medium", "low"];
 const POLICIES: readonly Policy[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
-const MOST_GATES = 12;
+const MAX_GATES = 12;
 
 interface Gate {
   readonly message: Message;
@@ -82,10 +82,10 @@ export class BusDriver {
     for (let n = 0; n < 6; n++) this.#register();
   }
 
-  /** `count` operations, and then everything to its end. */
+  /** Runs `count` operations, and then everything to its end. */
   async run(count: number): Promise<void> {
     const { stackTraceLimit } = Error;
-    // Stacks cost more than everything else, where errors are what is expected.
+    // Errors are frequent here, and capturing their stacks dominates the time.
     Error.stackTraceLimit = 0;
     this.clock.install();
     try {
@@ -146,7 +146,7 @@ export class BusDriver {
     );
   }
 
-  /** The same call on both sides; what they give must be the same. */
+  /** Makes the same call on both sides; their results must be equal. */
   #both(op: number, real: () => unknown, expected: unknown): void {
     let given: unknown;
     try {
@@ -358,12 +358,12 @@ export class BusDriver {
   #settleOne(): void {
     const { random } = this;
     const open = this.#model.parties.filter((party) => party.gates.length > 0);
-    const many = open.reduce((sum, party) => sum + party.gates.length, 0) > MOST_GATES;
+    const many = open.reduce((sum, party) => sum + party.gates.length, 0) > MAX_GATES;
     if (open.length === 0 || (!many && random(3) === 0)) return;
     this.#openGate(open[random(open.length)]!);
   }
 
-  /** A gated handler goes on: it acts, and then settles. Everything else that waits comes first. */
+  /** Lets a gated handler act and then settle, after all other pending work. */
   #openGate(party: Party): void {
     const { random } = this;
     const at = random(party.gates.length);
@@ -410,7 +410,7 @@ export class BusDriver {
         await this.#microtasks();
         assert.equal(acted, String(expected));
       } else await this.#microtasks();
-      // What is sent again while the system closes is a handler's, too.
+      // A message sent again while the system closes is a handler's, too.
       if (action === "release" || action === "resend") assert.equal(acted, refused);
       if (action === "keep" && item.held === undefined) item.kept = true;
       this.#model.finish(item, action === "throw" ? { error: "Scripted" } : { ok: `r${item.body.id}` });
@@ -445,7 +445,7 @@ export class BusDriver {
     const signal = this.#signal();
     const aborted = signal !== undefined && this.#signals[signal]!.signal.aborted;
     const timeoutMs = random(2) === 0 ? undefined : 4 * random(6) + 2;
-    // No two limits end in the same millisecond where it matters which is first.
+    // No two limits end in the same millisecond if their order matters.
     const holdMs = 4 * random(8) + 4;
     const deadline = timeoutMs === undefined ? undefined : this.#model.now + timeoutMs;
     const ticket = this.#model.place(path, { op, signal, deadline, holdMs }, aborted);
@@ -572,12 +572,12 @@ export class BusDriver {
       const { template: _1, kind: _2, name: _3, waiting, running, ...counts } = stats.get(`p${party.number}`)!;
       const items = model.items.filter((item) => item.to === party);
       assert.deepEqual(counts, party.counts);
-      assert.equal(waiting, items.filter(({ state }) => state === "queued" || state === "waits for room").length);
+      assert.equal(waiting, items.filter(({ state }) => state === "queued" || state === "waits for capacity").length);
       assert.equal(running, items.filter(({ state }) => state === "running" || state === "resting").length);
     }
   }
 
-  /** What the model has, for the report of a difference. */
+  /** The state of the model, for the report of a difference. */
   dump(): string {
     return this.#model.parties
       .map((party) => {
@@ -590,7 +590,7 @@ export class BusDriver {
       .join("\n");
   }
 
-  /** Lets everything come to its end; nothing may be left. */
+  /** Runs everything to its end; nothing may be left. */
   async #drain(): Promise<void> {
     for (const { ticket, place } of this.#places.splice(0)) {
       if (place === undefined) continue;

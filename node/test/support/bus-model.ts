@@ -1,12 +1,12 @@
-// What docs/reference/node-bus.md says, written down as plainly as can be: arrays, regular expressions and no cleverness. It shares no code
-// with the package.
+// The rules of docs/reference/node-bus.md in their simplest form, with arrays and regular expressions. It shares no code with the
+// package.
 
 export type Policy = "reject" | "drop-oldest" | "drop-newest" | "coalesce" | "wait";
 
 export interface Body {
   readonly id: number;
   readonly key: string;
-  /** What a synchronous handler does. */
+  /** The action of a synchronous handler. */
   readonly script: "ok" | "throw" | "throw-once" | "forward";
   readonly to: string;
 }
@@ -15,14 +15,14 @@ export interface Config {
   readonly queue: { capacity: number; concurrency: number; overflow: Policy } | undefined;
   readonly retries: number;
   readonly delayMs: number;
-  /** Settles when the test says so; otherwise at once, by the body's script. */
+  /** Settles when the test opens its gate; otherwise at once, by the body's script. */
   readonly gated: boolean;
   readonly once: boolean;
-  /** Its handler lives in the other thread. */
+  /** The handler is in the other thread. */
   readonly remote?: boolean;
 }
 
-/** Numbers of the calls that come over a bridge. */
+/** First number of calls from a bridge. */
 export const CALLS = 1_000_000_000;
 
 export type Outcome = { ok: unknown } | { error: string };
@@ -39,14 +39,14 @@ export interface Item {
   readonly op: number;
   readonly signal: number | undefined;
   readonly deadline: number | undefined;
-  /** Of a message that its caller acquired: its number. */
+  /** The number of an acquired message. */
   readonly held: number | undefined;
   /** Sent by a handler that serves the other side of the bridge. */
   readonly serving: boolean;
-  state: "waits for room" | "queued" | "running" | "resting" | "done";
+  state: "waits for capacity" | "queued" | "running" | "resting" | "done";
   attempt: number;
   wakeAt: number;
-  /** Which rest this was. */
+  /** Number of the pause. */
   rest: number;
   readonly order: number;
   answered: boolean;
@@ -54,13 +54,13 @@ export interface Item {
   kept: boolean;
 }
 
-/** What goes to the other thread: a call, or that its sender no longer waits. */
+/** A frame for the other thread: a call or its abort. */
 export interface Frame {
   readonly kind: "call" | "abort";
   readonly item: Item;
 }
 
-/** A wait for a place, or a place. */
+/** A request for a place, or a place. */
 export interface Ticket {
   readonly op: number;
   readonly party: Party;
@@ -80,7 +80,7 @@ export interface Wait {
   over: boolean;
 }
 
-/** The observer of a `for await`: the numbers of what waits for the loop, and the operations that wait for a message. */
+/** The observer of a `for await`: the messages that wait for the loop, and the operations that wait for a message. */
 export interface Stream {
   readonly signal: number | undefined;
   readonly waiting: number[];
@@ -93,10 +93,10 @@ export interface Stream {
 export class Party {
   wait: Wait | undefined = undefined;
   stream: Stream | undefined = undefined;
-  /** Of a wait or a stream, among all that a signal ends. */
+  /** Order of a wait or stream among all that a signal ends. */
   order = 0;
   queue: Item[][] = [[], [], [], []];
-  room: (Item | Ticket)[] = [];
+  waiters: (Item | Ticket)[] = [];
   reserved = 0;
   running = 0;
   /** Gated handlers that run, in the order in which they started. */
@@ -114,7 +114,7 @@ export class Party {
     return this.queue.flat().length;
   }
   get full(): boolean {
-    return this.waiting + this.reserved >= this.config.queue!.capacity || this.room.length > 0;
+    return this.waiting + this.reserved >= this.config.queue!.capacity || this.waiters.length > 0;
   }
 }
 
@@ -160,22 +160,22 @@ export class Model {
   parties: Party[] = [];
   items: Item[] = [];
   tickets: Ticket[] = [];
-  /** What must be seen outside, in order for each receiver: starts, errors, dead letters. */
+  /** Observable events, in order for each receiver: starts, errors, dead letters. */
   log: string[] = [];
   outcomes = new Map<number, Outcome>();
-  /** What the other thread has not seen yet. */
+  /** Frames that the other thread has not read. */
   frames: Frame[] = [];
-  /** Those whose replies have come and are looked at after everything else of this turn. */
+  /** Calls whose replies have arrived and are handled at the end of this turn. */
   readonly replied = new Map<Item, Outcome>();
-  /** The other thread has ended. */
+  /** Whether the other thread has ended. */
   alone = false;
-  /** Acquired messages: who owns each. */
+  /** The owners of acquired messages. */
   held = new Map<number, "caller" | "bus">();
   #nested = -2;
   #rests = 0;
   #order = 0;
 
-  /** lenient: while messages are out, it cannot be known which sends are a handler's. */
+  /** lenient: while messages are in flight, it is unknown which sends are a handler's. */
   constructor(private readonly lenient = false) {}
 
   get refusing(): boolean {
@@ -193,7 +193,7 @@ export class Model {
     return this.parties.filter((one) => one.observer && !one.removed && matches(one.template, path) !== undefined);
   }
 
-  /** What the call itself gives: a value, a thrown error's name, or "promise". */
+  /** The result of the call: a value, a thrown error's name, or "promise". */
   send(
     path: string,
     body: Body,
@@ -321,8 +321,8 @@ export class Model {
     if (reserved) party.reserved--;
     else if (party.full) {
       if (overflow === "wait" && !item.emitted) {
-        item.state = "waits for room";
-        party.room.push(item);
+        item.state = "waits for capacity";
+        party.waiters.push(item);
         return true;
       }
       if (overflow === "drop-oldest") {
@@ -365,7 +365,7 @@ export class Model {
     if (this.closing) this.#endIfIdle();
   }
 
-  /** False when no sender waits for it. */
+  /** False if no sender waits for it. */
   #answer(item: Item, outcome: Outcome): boolean {
     if (item.emitted || item.answered) return false;
     item.answered = true;
@@ -376,12 +376,12 @@ export class Model {
   unreserve(party: Party): void {
     if (party.config.queue === undefined) return;
     party.reserved--;
-    this.#give(party);
+    this.#admitWaiters(party);
   }
 
-  #give(party: Party): void {
-    while (party.room.length > 0 && party.waiting + party.reserved < party.config.queue!.capacity) {
-      const one = party.room.shift()!;
+  #admitWaiters(party: Party): void {
+    while (party.waiters.length > 0 && party.waiting + party.reserved < party.config.queue!.capacity) {
+      const one = party.waiters.shift()!;
       if ("holdMs" in one) {
         party.reserved++;
         one.state = "held";
@@ -418,27 +418,27 @@ export class Model {
       made.until = this.now + made.holdMs;
       this.outcomes.set(made.op, { ok: "place" });
     } else {
-      party!.room.push(made);
-      this.#give(party!);
+      party!.waiters.push(made);
+      this.#admitWaiters(party!);
     }
     return made;
   }
 
-  /** No more messages; places are taken back, first from those who wait for one. */
+  /** Ends a registration: it gets no more messages, and its places are revoked, starting with requests. */
   remove(party: Party): void {
     party.removed = true;
     this.#endTickets((ticket) => ticket.party === party, "NoHandlerError");
     this.#forget(party);
   }
 
-  /** All registrations of a template. Returns their number. */
+  /** Removes all registrations of a template. Returns their number. */
   off(template: string): number {
     const there = this.parties.filter((party) => !party.removed && party.template === template);
     for (const party of there) this.remove(party);
     return there.length;
   }
 
-  /** A wait or a stream that was removed ends when it has no message any more. */
+  /** Ends a removed wait or stream when it has no messages. */
   #forget(party: Party): void {
     if (this.items.some((item) => item.to === party && item.state !== "done")) return;
     this.#endWait(party, { error: "RegistrationRemovedError" });
@@ -459,13 +459,13 @@ export class Model {
     for (const op of stream.readers.splice(0)) this.outcomes.set(op, { ok: "done" });
   }
 
-  /** A new wait or stream. */
+  /** Registers a wait or stream. */
   enter(party: Party): void {
     party.order = ++this.#order;
     this.parties.push(party);
   }
 
-  /** The loop asks for the next message. */
+  /** Requests the next message for the loop. */
   next({ stream }: Party, op: number): void {
     const { waiting, readers, closed } = stream!;
     if (waiting.length > 0) this.outcomes.set(op, { ok: waiting.shift()! });
@@ -473,7 +473,7 @@ export class Model {
     else readers.push(op);
   }
 
-  /** What was sent before comes first. `left`: by the loop. */
+  /** Ends a stream after the messages sent before. left: the loop ended early. */
   closeStream(party: Party, left: boolean): void {
     const stream = party.stream!;
     if (!stream.closed) {
@@ -493,8 +493,8 @@ export class Model {
     }
   }
 
-  /** A wait or a stream takes its message. */
-  #take(item: Item): void {
+  /** Delivers a message to a wait or stream. */
+  #deliver(item: Item): void {
     const { wait, stream, config } = item.to;
     const { id } = item.body;
     if (wait !== undefined) this.#endWait(item.to, { ok: id });
@@ -519,9 +519,9 @@ export class Model {
     ticket.state = "gone";
     if (state === "held") this.unreserve(party);
     else {
-      party.room.splice(party.room.indexOf(ticket), 1);
+      party.waiters.splice(party.waiters.indexOf(ticket), 1);
       this.outcomes.set(ticket.op, { error });
-      this.#give(party);
+      this.#admitWaiters(party);
     }
   }
 
@@ -529,7 +529,7 @@ export class Model {
     item.state = "running";
     const { config, number, template } = item.to;
     if (item.to.wait !== undefined || item.to.stream !== undefined) {
-      this.#take(item);
+      this.#deliver(item);
       return;
     }
     if (config.remote === true) {
@@ -582,13 +582,13 @@ export class Model {
     return false;
   }
 
-  /** A gated handler settles. */
+  /** Settles a gated handler. */
   finish(item: Item, outcome: Outcome): void {
     if ("ok" in outcome) this.settle(item, outcome);
     else if (this.#again(item, outcome)) this.start(item);
   }
 
-  /** known: the outcome is what its sender gave up for. */
+  /** known: the outcome is the reason of the sender's abort. */
   settle(item: Item, outcome: Outcome, known = false): void {
     const { counts, config, number } = item.to;
     counts.handled++;
@@ -602,7 +602,7 @@ export class Model {
     const { state, to } = item;
     if (state === "done") return;
     item.gaveUp = true;
-    const unstarted = state === "queued" || state === "waits for room";
+    const unstarted = state === "queued" || state === "waits for capacity";
     if (timedOut && !item.emitted) this.#letter(item, "timed-out");
     if (timedOut && item.emitted && unstarted) this.#letter(item, "expired");
     if (state === "running") {
@@ -614,10 +614,10 @@ export class Model {
     else {
       to.counts[timedOut ? "expired" : "aborted"]++;
       for (const lane of to.queue) if (lane.includes(item)) lane.splice(lane.indexOf(item), 1);
-      if (to.room.includes(item)) to.room.splice(to.room.indexOf(item), 1);
+      if (to.waiters.includes(item)) to.waiters.splice(to.waiters.indexOf(item), 1);
       this.#end(item);
       this.#answer(item, { error });
-      this.#give(to);
+      this.#admitWaiters(to);
     }
   }
 
@@ -654,12 +654,12 @@ export class Model {
     }
   }
 
-  takeReplies(): void {
+  finishReplied(): void {
     for (const [item, outcome] of this.replied) this.finish(item, outcome);
     this.replied.clear();
   }
 
-  /** Everything that can start without being asked starts. */
+  /** Starts everything that may start. */
   turn(): void {
     for (let moved = true; moved;) {
       moved = false;
@@ -679,7 +679,7 @@ export class Model {
   #startNext(party: Party): void {
     const item = party.queue.find((lane) => lane.length > 0)!.shift()!;
     party.running++;
-    this.#give(party);
+    this.#admitWaiters(party);
     this.start(item);
   }
 

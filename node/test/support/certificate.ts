@@ -1,4 +1,4 @@
-// A certificate for localhost and 127.0.0.1 that signs itself, made for one test. Source: RFC 5280, section 4.1.
+// A self-signed certificate for localhost and 127.0.0.1, made for one test. Source: RFC 5280, section 4.1.
 import { generateKeyPairSync, sign } from "node:crypto";
 
 function tagged(tag: number, ...parts: readonly Uint8Array[]): Buffer {

@@ -1,4 +1,4 @@
-/** A handler that settles when the test says so. */
+/** A handler that settles when the test opens its gate. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => {
@@ -7,10 +7,10 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open };
 }
 
-/** Lets everything that waits for this turn of the event loop run. */
+/** Waits for a turn of the event loop. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets what `act` sends start before its time limit ends, however busy the machine is: meanwhile no time passes. */
+/** Stops the clock until the messages that `act` sends have started, so that their time limits cannot end on a busy machine. */
 export async function startInTime(act: () => void): Promise<void> {
   const real = performance.now.bind(performance);
   const now = real();

@@ -1,6 +1,6 @@
 import { MessageSystem, type MessageSystemOptions, WorkerBridge } from "millpond";
 
-/** Two systems of one thread, and the ends of the bridge between them. */
+/** Two systems in one thread, and the ends of the bridge between them. */
 export function joined(options: MessageSystemOptions = {}): {
   near: MessageSystem;
   far: MessageSystem;

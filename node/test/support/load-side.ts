@@ -2,20 +2,20 @@ import type { MessageSystem } from "millpond";
 import { turn } from "./gate.js";
 import type { Random } from "./random.js";
 
-/** Longer than a frame of the ring. */
+/** Length of a body that does not fit in a frame of the ring. */
 const LONG = "x".repeat(8_192);
 export const LOAD_RING_BYTES = 8_192;
 
-/** What became of the calls of one side, by outcome. */
+/** Number of calls of one side by outcome. */
 export type Tally = Record<string, number>;
 
 /** Makes and serves calls over a bridge, and aborts some, in every turn of the event loop. */
 export class LoadSide {
-  /** How often its handler started for each call of the other side. */
+  /** Number of handler starts for each call of the other side. */
   readonly starts = new Map<string, number>();
-  /** Of its calls, those that had their reply. */
+  /** Calls with replies of this side. */
   readonly replied: string[] = [];
-  /** Of its calls, those that were given up. */
+  /** Aborted calls of this side. */
   readonly givenUp = new Set<string>();
   readonly #open = new Map<string, AbortController>();
   readonly #outcomes: Promise<string>[] = [];
@@ -26,7 +26,7 @@ export class LoadSide {
     private readonly name: string,
     private readonly other: string,
     private readonly random: Random,
-    /** Whether a call that is made now may find the bridge closed. */
+    /** Whether a call made now may fail because the bridge is closed. */
     private readonly mayBeClosed: () => boolean,
     onStart: (id: string) => void = () => {},
   ) {
@@ -41,7 +41,7 @@ export class LoadSide {
     system.on(`${name}/leaf`, (message) => message.body);
   }
 
-  /** One turn's calls and aborts. */
+  /** Makes the calls and aborts of one turn. */
   async act(): Promise<void> {
     for (let left = this.random(12); left > 0; left--) this.#call();
     for (const [id, controller] of this.#open) {
@@ -78,7 +78,7 @@ export class LoadSide {
     this.#outcomes.push(outcome);
   }
 
-  /** When every call has its outcome. */
+  /** Resolves when every call has its outcome. */
   async tally(): Promise<Tally> {
     const tally: Tally = {};
     for (const outcome of await Promise.all(this.#outcomes)) tally[outcome] = (tally[outcome] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Whole numbers below a bound, from a seed; xorshift32. */
+/** Random integers below a bound, from a seed; xorshift32. */
 export type Random = (below: number) => number;
 
 export function randomFrom(seed: number): Random {

@@ -1,13 +1,13 @@
-// A message system whose handlers do what the bodies say. One is in the test's thread, another in its worker.
+// A message system whose handlers follow the scripts in the bodies. One is in the test's thread, another in its worker.
 import type { Message, MessageSystem, Priority } from "millpond";
 import type { Body, Config, Outcome } from "./bus-model.js";
 
 const PRIORITIES: readonly Priority[] = ["critical", "high", "medium", "low"];
 
-/** The number of a handler that lives on the other side, which has no name. */
+/** The number of the handler on the other side, which has no name. */
 export const BRIDGED = 0;
 
-/** What a handler or observer is registered with. */
+/** The registration of a handler or observer. */
 export interface PartySpec {
   readonly number: number;
   readonly template: string;
@@ -25,21 +25,21 @@ export interface SendCommand {
   readonly signal: number | undefined;
   readonly timeoutMs: number | undefined;
 }
-/** A gated handler goes on. */
+/** Opens the gate of a handler. */
 export interface OpenCommand {
   readonly kind: "open";
   readonly party: number;
   readonly id: number;
   readonly path: string;
   readonly meta: unknown;
-  /** Which of those that are alike. */
+  /** Index among runs of the same handler with the same id, path and meta. */
   readonly nth: number;
   readonly action: "ok" | "throw" | "forward";
   readonly to: string;
 }
 export type Command = SendCommand | OpenCommand | { readonly kind: "abort"; readonly signal: number };
 
-/** What was seen since the last report. */
+/** Events since the last report. */
 export interface Report {
   readonly log: string[];
   readonly given: [number, unknown][];
@@ -62,7 +62,7 @@ export class ScriptedSide {
 
   constructor(readonly system: MessageSystem) {}
 
-  /** For `onError` and `onDeadLetter` of the system. */
+  /** `onError` and `onDeadLetter` of the system. */
   static reporting(side: () => ScriptedSide): object {
     return {
       timeoutMs: Infinity,
@@ -164,7 +164,7 @@ export class ScriptedSide {
     });
   }
 
-  /** All gated handlers that run go on. */
+  /** Opens the gates of all running handlers. */
   openAll(): void {
     for (const [party, gates] of this.#gates) {
       this.#gates.set(party, []);

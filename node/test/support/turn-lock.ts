@@ -1,18 +1,18 @@
-/** Whose turn it is. */
+/** The side that may run. */
 export const TEST = 0;
 export const WORKER = 1;
 
 const TURN = 0;
 const PULSES = 1;
 const CLOSING = 2;
-/** Pulses of a worker that runs and does not answer: on a busy machine a second of its time may take minutes. */
+/** Pulses of a worker without an answer: on a busy machine a second of its time may take minutes. */
 const PATIENCE = 30;
-/** Longest without a pulse: the worker never began, or hangs. */
+/** Longest time without a pulse: the worker has not started, or hangs. */
 const PULSE_MS = 600_000;
 
 /**
- * Lets the test's thread and its worker run in turns. Only the word counts, not that a sleep has ended: a notification may come
- * after its reader went through, and then ends the reader's next sleep.
+ * Lets the test's thread and its worker run in turns. Only the word decides: a notification may arrive after its reader
+ * has gone on, and then ends the reader's next sleep.
  */
 export class TurnLock {
   readonly words: Int32Array<ArrayBufferLike>;
@@ -26,12 +26,12 @@ export class TurnLock {
     Atomics.notify(this.words, TURN);
   }
 
-  /** The worker lives. */
+  /** A pulse of the worker. */
   pulse(): void {
     Atomics.add(this.words, PULSES, 1);
   }
 
-  /** The worker's next turn is for bridges that close. */
+  /** Whether the worker's next turn is for closing bridges. */
   get closing(): boolean {
     return Atomics.load(this.words, CLOSING) === 1;
   }
@@ -40,7 +40,7 @@ export class TurnLock {
     Atomics.store(this.words, CLOSING, closing ? 1 : 0);
   }
 
-  /** Stops this thread until it is its turn. */
+  /** Blocks this thread until it is its turn. */
   wait(who: number): void {
     for (;;) {
       const turn = Atomics.load(this.words, TURN);
@@ -49,7 +49,7 @@ export class TurnLock {
     }
   }
 
-  /** As `wait` for the test, which fails when the worker does not answer. */
+  /** Like `wait`, for the test; throws if the worker does not answer. */
   waitForWorker(): void {
     Atomics.store(this.words, PULSES, 0);
     for (let pulses = 0, last = Date.now(); Atomics.load(this.words, TURN) === WORKER;) {

@@ -5,7 +5,7 @@ interface Timer {
   unref(): void;
 }
 
-/** Time that passes when the test says so: timers run one by one, each at its time. */
+/** A clock that the test advances: timers run one by one, each at its time. */
 export class VirtualClock {
   now = 0;
   #timers: Timer[] = [];

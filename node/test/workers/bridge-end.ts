@@ -9,11 +9,11 @@ system.on("calc://fail", async () => Promise.reject(new Error("as asked")));
 system.on("calc://unsendable", () => () => 0);
 system.on("calc://large", (message) => "x".repeat(message.body as number));
 system.on("calc://back/{n}", (message) => system.send(`main://echo/${message.param("n")}`, message.body));
-// Through a queue, too.
+// Replies through a queue, too.
 system.on("calc://later/{n}", (message) => system.send(`main://${message.param("n")}`, message.body), {
   queue: { capacity: 8, concurrency: 8 },
 });
-// Replies first, and sends back then.
+// Replies first, then sends to the other side.
 system.on("calc://after", (message) => {
   const { body } = message;
   setImmediate(() => {
@@ -34,7 +34,7 @@ system.on("calc://last/{length}", (message) => {
 });
 system.on("calc://stop", () => void setImmediate(() => bridge.close()));
 system.on("calc://echo", (message) => message.body);
-// Says that it has started, and stops the thread until it may go on.
+// Reports its start, and blocks the thread until it may go on.
 system.on("calc://busy", () => {
   const { busy } = workerData as { busy: Int32Array };
   Atomics.store(busy, 1, 1);

@@ -1,4 +1,4 @@
-// The other side of bridge-load.test.ts in a worker: `turns` of calls and aborts, and its end of the bridge closes when told.
+// The worker of bridge-load.test.ts: makes `turns` of calls and aborts, and closes its end of the bridge when told.
 import { parentPort, workerData } from "node:worker_threads";
 import { type BridgePort, MessageSystem, WorkerBridge } from "millpond";
 import { LoadSide } from "../support/load-side.js";
@@ -8,7 +8,7 @@ const { port, seed, turns, closes, timeoutMs } = workerData as {
   readonly port: BridgePort;
   readonly seed: number;
   readonly turns: number;
-  /** In which turn, if at all before the last. */
+  /** Turn in which the bridge closes; if not before the last, it closes after it. */
   readonly closes: number;
   readonly timeoutMs: number;
 };

@@ -1,5 +1,4 @@
-// The worker of the bridges' model test. It runs only in its turn, from its first line on, so that what each side finds is the same
-// in every run.
+// The worker of the bridges' model test. It runs only in its turn, from its first line on, so that every run is the same.
 import { setImmediate as turn } from "node:timers/promises";
 import { workerData } from "node:worker_threads";
 import { MessageSystem, WorkerBridge } from "millpond";
@@ -10,7 +9,7 @@ import { TEST, TurnLock, WORKER } from "../support/turn-lock.js";
 const { words, closing, ends } = workerData as { words: Int32Array; closing: Int32Array; ends: FarEnd[] };
 const lock = new TurnLock(words);
 lock.wait(WORKER);
-/** Far sides that have had this turn. */
+/** Far sides that have completed this turn. */
 let done = 0;
 
 async function finish(turns: number): Promise<void> {
@@ -22,7 +21,7 @@ async function finish(turns: number): Promise<void> {
     lock.pass(TEST);
     lock.wait(WORKER);
     if (!lock.closing) return;
-    // Sides whose bridges close are given no commands any more.
+    // Sides with closing bridges get no commands.
     for (let left = 3; left > 0; left--) await turn();
     for (const [at, side] of sides.entries()) if (closing[at] === 1) side.openAll();
   }
@@ -51,7 +50,7 @@ for (const { port, parties, asyncContext } of ends) {
   });
   system.on("control/exit", () => process.exit());
 }
-// Its event loop runs, whatever else happens to it.
+// The pulse shows that the event loop runs.
 setInterval(() => lock.pulse(), 1_000).unref();
-// Also after an error that nothing catches, which the test's thread then gets.
+// Runs after an uncaught error too, which the test's thread then gets.
 process.on("exit", () => lock.pass(TEST));

@@ -13,7 +13,7 @@ namespace millpond::fix {
 namespace {
 
 using xml::attribute;
-using xml::kMostNested;
+using xml::kMaxNested;
 using xml::needed;
 
 class Reader {
@@ -51,19 +51,19 @@ private:
             const auto name = needed(field, "name");
             const auto tag = xml::tag_in(field, "number", name);
             const auto type_name = needed(field, "type");
-            auto type = field_type_named(type_name);
-            if (!type) throw DictionaryError("field " + name + " has the unknown type '" + type_name + "'");
-            // Before 4.2 a char was any text (FIX 4.0 and 4.1, "Data types").
+            auto type = xml::type_or_text(dictionary, field_type_named(type_name), name, type_name);
+            // Before FIX 4.2 a char was any text (FIX 4.0 and 4.1, "Data types").
             const auto& version = dictionary.version_name();
             if (type == FieldType::character && (version == "FIX.4.0" || version == "FIX.4.1")) type = FieldType::text;
-            auto& definition = dictionary.define_field(tag, name, *type);
+            auto& definition = dictionary.define_field(tag, name, type);
+            if (attribute(field, "allowOtherValues") == "true") continue;
             for (const auto& value : field.children("value")) {
                 definition.values.try_emplace(needed(value, "enum"), attribute(value, "description"));
             }
         }
     }
 
-    // A required field of a component that is optional is optional itself.
+    // A required field of an optional component is optional.
     void add_members(const Dictionary& dictionary, const pugi::xml_node& parent, FieldSet& set, bool required) {
         for (const auto& child : parent.children()) {
             if (child.type() != pugi::node_element) continue;
@@ -90,7 +90,7 @@ private:
     }
 
     void add_component(const Dictionary& dictionary, const std::string& name, FieldSet& set, bool required) {
-        if (nested_.size() == kMostNested || std::ranges::find(nested_, name) != nested_.end()) {
+        if (nested_.size() == kMaxNested || std::ranges::find(nested_, name) != nested_.end()) {
             throw DictionaryError(place_ + ": the component " + name + " contains itself");
         }
         const auto component = root_.child("components").find_child_by_attribute("component", "name", name.c_str());
@@ -105,6 +105,24 @@ private:
     std::vector<std::string> nested_;
 };
 
+/// Warns of data fields without a length field: the first delimiter in the value ends them.
+void warn_of_data_without_length(Dictionary& dictionary) {
+    for (const auto& [tag, definition] : dictionary.fields()) {
+        if (definition.type != FieldType::data || DataFields::standard().length_of(tag) != 0) continue;
+        if (dictionary.length_of(definition) != nullptr) continue;
+        dictionary.add_warning("data field " + definition.name + "(" + std::to_string(tag) +
+                               ") has no length field: its values cannot contain the delimiter");
+    }
+}
+
+Dictionary read(const pugi::xml_node& root) {
+    if (xml::is_repository(root)) return xml::read_repository(root);
+    if (std::string_view{root.name()} != "fix") {
+        throw DictionaryError("the root element is neither <fix> nor the <repository> of FIX Orchestra");
+    }
+    return Reader{root}.read();
+}
+
 }  // namespace
 
 Dictionary read_dictionary(std::string_view xml) {
@@ -113,12 +131,9 @@ Dictionary read_dictionary(std::string_view xml) {
     if (!result) {
         throw DictionaryError("not XML at byte " + std::to_string(result.offset) + ": " + result.description());
     }
-    const auto root = document.document_element();
-    if (xml::is_repository(root)) return xml::read_repository(root);
-    if (std::string_view{root.name()} != "fix") {
-        throw DictionaryError("the root element is neither <fix> nor the <repository> of FIX Orchestra");
-    }
-    return Reader{root}.read();
+    auto dictionary = read(document.document_element());
+    warn_of_data_without_length(dictionary);
+    return dictionary;
 }
 
 }  // namespace millpond::fix

@@ -1,7 +1,6 @@
 #include "orchestra_xml.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,9 +17,9 @@ namespace {
 
 constexpr std::string_view kNamespace = "http://fixprotocol.io/2020/orchestra/repository";
 constexpr std::string_view kBase = "base";
-constexpr std::size_t kMostReferences = 1'000'000;  // components inside of components multiply them
+constexpr std::size_t kMaxReferences = 1'000'000;  // nested components multiply them
 
-/// The name without its namespace prefix.
+/// Name of the element without its namespace prefix.
 std::string_view kind_of(const pugi::xml_node& node) {
     const std::string_view name = node.name();
     return name.substr(name.find(':') + 1);  // npos + 1 is 0
@@ -46,7 +45,7 @@ pugi::xml_node child_of(const pugi::xml_node& parent, std::string_view kind) {
     return {};
 }
 
-/// The elements of a list by an attribute and their scenario.
+/// Index of a list's elements by an attribute and their scenario.
 class Index {
 public:
     Index(const pugi::xml_node& root, std::string_view list, std::string_view kind, const char* key) {
@@ -59,12 +58,12 @@ public:
             }
         });
     }
-    /// An empty node if there is none.
+    /// Returns an empty node if there is no such element.
     [[nodiscard]] pugi::xml_node find(std::string_view key, std::string_view scenario) const {
         const auto at = nodes_.find({std::string{key}, std::string{scenario}});
         return at == nodes_.end() ? pugi::xml_node{} : at->second;
     }
-    /// One element for each key: that of the base scenario, else the first by name.
+    /// Returns one element for each key: that of the base scenario, else the first by name.
     [[nodiscard]] std::vector<pugi::xml_node> each() const {
         std::map<std::string_view, pugi::xml_node> chosen;
         for (const auto& [key, node] : nodes_) {
@@ -113,7 +112,7 @@ public:
     }
 
 private:
-    /// "FIX.Latest" of "FIX.Latest_EP303".
+    /// Extracts the version: "FIX.Latest" of "FIX.Latest_EP303".
     [[nodiscard]] std::string version_name() const {
         const auto version = needed(root_, "version");
         return version.substr(0, version.find('_'));
@@ -125,21 +124,19 @@ private:
         auto codes = code_sets_.find(type_name, scenario_of(field));
         if (!codes) codes = code_sets_.find(type_name, kBase);
         const auto type = type_of(codes ? needed(codes, "type") : type_name);
-        if (!type) throw DictionaryError("field " + name + " has the unknown type '" + type_name + "'");
-        auto& definition = dictionary.define_field(tag_in(field, "id", name), name, *type);
-        // With a second type the codes are only some of the values.
+        auto& definition =
+            dictionary.define_field(tag_in(field, "id", name), name, type_or_text(dictionary, type, name, type_name));
+        if (!attribute(field, "lengthId").empty()) definition.length_tag = tag_in(field, "lengthId", name);
+        // A field with a second type permits other values than the codes too.
         if (!codes || !attribute(field, "unionDataType").empty()) return;
         for_each(codes, "code", [&](const pugi::xml_node& code) {
             definition.values.try_emplace(needed(code, "value"), attribute(code, "name"));
         });
     }
-    /// Of a datatype, or of the one that it is based on.
+    /// Field type of a datatype, or of its base datatype.
     [[nodiscard]] std::optional<FieldType> type_of(std::string_view datatype) const {
-        for (std::size_t i = 0; i < kMostNested && !datatype.empty(); ++i) {
-            std::string upper{datatype};
-            std::ranges::transform(upper, upper.begin(),
-                                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-            if (const auto type = field_type_named(upper)) return type;
+        for (std::size_t i = 0; i < kMaxNested && !datatype.empty(); ++i) {
+            if (const auto type = field_type_named(datatype)) return type;
             datatype = attribute(datatypes_.find(datatype, kBase), "baseType");
         }
         return std::nullopt;
@@ -151,14 +148,14 @@ private:
         add_members(dictionary, components_.find(component_id, kBase), set, true);
     }
 
-    // A required field of a component that is optional is optional itself.
+    // A required field of an optional component is optional.
     void add_members(const Dictionary& dictionary, const pugi::xml_node& parent, FieldSet& set, bool required) {
         for (const auto& child : parent.children()) {
             const auto kind = kind_of(child);
             const bool is_reference = kind == "fieldRef" || kind == "componentRef" || kind == "groupRef";
             if (!is_reference || attribute(child, "presence") == "forbidden") continue;
             const auto id = needed(child, "id");
-            if (++references_ > kMostReferences) throw DictionaryError("more than 1000000 references");
+            if (++references_ > kMaxReferences) throw DictionaryError("more than 1000000 references");
             const bool must = required && attribute(child, "presence") == "required";
             if (kind == "fieldRef") {
                 set.add(defined(dictionary, child, id), must);
@@ -191,7 +188,7 @@ private:
         if (members.first() == 0) throw DictionaryError(place_ + ": the group " + id + " is empty");
     }
     void add_nested(const Dictionary& dictionary, const pugi::xml_node& node, FieldSet& set, bool required) {
-        if (nested_.size() == kMostNested || std::ranges::find(nested_, node) != nested_.end()) {
+        if (nested_.size() == kMaxNested || std::ranges::find(nested_, node) != nested_.end()) {
             throw DictionaryError(place_ + ": the " + std::string{kind_of(node)} + " " +
                                   std::string{attribute(node, "id")} + " contains itself");
         }

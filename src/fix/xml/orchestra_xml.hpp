@@ -6,10 +6,10 @@
 
 namespace millpond::fix::xml {
 
-/// Whether it is Orchestra's <repository>, whatever its namespace.
+/// Whether the element is Orchestra's <repository>, in any namespace.
 [[nodiscard]] bool is_repository(const pugi::xml_node& root);
 
-/// The dictionary in a <repository>. Throws as read_dictionary.
+/// Reads the dictionary in a <repository>. Throws like read_dictionary.
 [[nodiscard]] Dictionary read_repository(const pugi::xml_node& root);
 
 }  // namespace millpond::fix::xml

@@ -21,9 +21,9 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "fixd/accept/user_file.hpp"
+#include "fixd/settings/user_file.hpp"
+#include "service/config_error.hpp"
 #include "service/password_hash.hpp"
-#include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/accept/users.hpp"
 #include "tests/fixd/running_engine.hpp"
@@ -60,7 +60,7 @@ std::string logs_in(const std::string& user, const std::string& password, const 
     return "username = '" + user + "'\n[session.logon]\n554 = '" + password + "'\n" + more;
 }
 
-/// Such a Logon resets the numbers, so that it may come again.
+/// A Logon that resets the sequence numbers, so that it can be repeated.
 std::string logon_of(const std::string& from, const std::string& user, const std::string& password) {
     return fix44("A", 1, from, "HOUSE", "98=0|108=30|141=Y|553=" + user + "|554=" + password + "|");
 }
@@ -69,7 +69,7 @@ std::string fixt_logon(const std::string& from, const std::string& body) {
     return fix_text("FIXT.1.1", "A", 1, from, "HOUSE", "98=0|108=30|141=Y|1137=9|" + body);
 }
 
-/// Sends a Logon and waits for the end of the connection, or an answer.
+/// Sends a Logon and waits for an answer or for the end of the connection.
 std::string answer_to(std::uint16_t port, const std::string& bytes) {
     RawClient client{port};
     client.send(bytes);
@@ -77,7 +77,7 @@ std::string answer_to(std::uint16_t port, const std::string& bytes) {
     return client.received();
 }
 
-/// Whether the Logon is accepted once the wait after failures is over.
+/// Whether the Logon is accepted after the delay for failures.
 bool gets_in(std::uint16_t port, const std::string& bytes) {
     return comes_true([&] { return answer_to(port, bytes).contains("35=A"); });
 }
@@ -121,11 +121,11 @@ TEST(Authenticator, EveryRefusalIsNamedCountedAndCostsNoNumber) {
     for (const auto* target : {"D0", "D1", "D2", "D3"}) EXPECT_EQ(house.status(target).next_target, 1U) << target;
 }
 
-TEST(Authenticator, WhoFailedIsNotLookedAtForAWhileWhateverItShows) {
+TEST(Authenticator, AfterAFailureAnAddressMustWaitEvenWithTheRightPassword) {
     const Users users{line_of("alice", "correct horse")};
     RunningEngine house{house_with(users.path(), "['alice']")};
     const auto right = logon_of("DESK", "alice", "correct horse");
-    // Where the machine is slow, the first waits may be over before the right one comes.
+    // On a slow machine the first delays may be over before the correct attempt.
     ASSERT_TRUE(comes_true([&] {
         EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "alice", "wrong horse")), "");
         const auto admitted = checks(house, "admitted");
@@ -156,7 +156,7 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
     EXPECT_TRUE(comes_true([&] {
         return checks(house, "password") + checks(house, "delayed") + checks(house, "queue_full") >= sent - 32;
     }));
-    EXPECT_LE(checks(house, "password") * 10, sent);  // All others cost no hash.
+    EXPECT_LE(checks(house, "password") * 10, sent);  // The other attempts cost no hash.
     EXPECT_TRUE(house.is_active("FREE"));
     EXPECT_EQ(house.status("FREE").connections, 1U);
     EXPECT_EQ(free.counts().closed.load(), 0);
@@ -175,16 +175,17 @@ TEST(Authenticator, AnAddressThatIsNotTheSessionsCostsNoHash) {
     EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
 }
 
-TEST(Authenticator, AFloodFromManyAddressesKeepsOutNeitherAnotherSessionNorWhoWasThereBefore) {
+TEST(Authenticator, AFloodFromManyAddressesBlocksNeitherAnotherSessionNorKnownAddresses) {
     const Users users{line_of("alice", "correct horse")};
     service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
     std::mutex lock;
-    std::vector<std::string> answers;  // in their order
+    std::vector<std::string> answers;  // in order of arrival
     Authenticator authenticator{log};
     const auto guard_of = [&](const std::string& target) {
-        return authenticator.guard_of(
-            {.sender = "HOUSE", .target = target, .users = {"alice"}, .user_file = users.path()},
-            /*takes_new_password=*/false);
+        return authenticator.guard_of({.config = {.sender_comp_id = "HOUSE", .target_comp_id = target},
+                                       .users = {"alice"},
+                                       .user_file = users.path()},
+                                      /*allows_new_password=*/false);
     };
     const auto attacked = guard_of("A");
     const auto other = guard_of("B");
@@ -213,13 +214,13 @@ TEST(Authenticator, AFloodFromManyAddressesKeepsOutNeitherAnotherSessionNorWhoWa
     EXPECT_GE(guessed, 16);
     EXPECT_EQ(std::ranges::count_if(answers, [](const auto& text) { return text.contains("at this session"); }),
               200 - guessed);
-    // Most of the 16 that waited are behind the two.
+    // Most of the 16 waiting attempts come after the two.
     const auto behind = std::count(answers.begin() + std::max(place_of("other:"), place_of("again:")), answers.end(),
                                    "wrong password of user 'alice'");
     EXPECT_GE(behind, 8);
 }
 
-TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMore) {
+TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsInvalid) {
     const Users users{"# ours\n" + line_of("alice", "correct horse") + "\n" + line_of("bob", "battery staple")};
     const auto bob = text_in(users.path()).substr(text_in(users.path()).find("bob:"));
     const std::string fixt = "version = 'FIX.5.0SP2'\n";
@@ -253,13 +254,13 @@ TEST(Authenticator, APasswordThatAFormerGuardHasChangedIsComparedWithTheNewOne) 
     Authenticator authenticator{log};
     const auto guard = [&](const Users& file) {
         SessionSettings session;
-        session.sender = "HOUSE";
-        session.target = "DESK";
+        session.config.sender_comp_id = "HOUSE";
+        session.config.target_comp_id = "DESK";
         session.users = {"alice"};
         session.user_file = file.path();
         return authenticator.guard_of(session, true);
     };
-    // Each from an address of its own: a failure makes the next one wait.
+    // Each attempt is from another address: a failure delays only its own address.
     const auto ask = [&](const std::shared_ptr<engine::LogonGuard>& of, bool changed, const std::string& address) {
         std::promise<engine::LogonAnswer> answer;
         of->check({.comp_id = "DESK",
@@ -278,7 +279,7 @@ TEST(Authenticator, APasswordThatAFormerGuardHasChangedIsComparedWithTheNewOne) 
     const auto second = ask(guard(users), true, "10.0.0.1");
     EXPECT_EQ(second.refusal, "");
     EXPECT_TRUE(second.password_changed);
-    // It came with the file of other users: there the old one counts, and is changed.
+    // The attempt came with the file of other users: it is checked against that file, which is changed.
     EXPECT_EQ(ask(guard(others), true, "10.0.0.1").refusal, "");
     EXPECT_TRUE(UserFile{others.path()}.find("alice").value().admits("new horse 7"));
     // A client that repeats the Logon has the wrong password.
@@ -336,9 +337,9 @@ TEST(Authenticator, AFileThatCannotBeUsedLetsInNoUserAndRefusesAReload) {
     RunningEngine house{toml};
     EXPECT_TRUE(house.reload(toml).refused.empty());
     std::ofstream{users.path()} << "dave:secret\n" << line_of("carol", "staple gun");
-    EXPECT_THROW(house.reload(toml + "[[session]]\nsender = 'HOUSE'\ntarget = 'MORE'\n"), settings::ConfigError);
+    EXPECT_THROW(house.reload(toml + "[[session]]\nsender = 'HOUSE'\ntarget = 'MORE'\n"), service::ConfigError);
     EXPECT_EQ(house.status("MORE").name, "");
-    // A mistake of another user is not carol's.
+    // A malformed line of another user does not affect carol.
     EXPECT_THAT(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), HasSubstr("35=A"));
     std::filesystem::permissions(users.path(), std::filesystem::perms{0644});
     EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), "");
@@ -347,7 +348,7 @@ TEST(Authenticator, AFileThatCannotBeUsedLetsInNoUserAndRefusesAReload) {
     std::filesystem::remove(users.path());
     EXPECT_EQ(answer_to(house.port(), logon_of("DESK", "carol", "staple gun")), "");
     EXPECT_EQ(checks(house, "failed"), 2);
-    EXPECT_THROW(house.reload(toml), settings::ConfigError);
+    EXPECT_THROW(house.reload(toml), service::ConfigError);
 }
 
 TEST(Authenticator, AReloadBringsTheFirstUsersAndAnotherFile) {
@@ -383,15 +384,17 @@ TEST(Authenticator, SeveralRightLogonsOfOneAddressAtOnceAllPass) {
     EXPECT_EQ(checks(house, "admitted"), 12);
 }
 
-TEST(Authenticator, BehindAFailureInTheQueueNothingOfTheSameAddressIsCompared) {
+TEST(Authenticator, AfterAFailureQueuedAttemptsOfTheSameAddressAreNotChecked) {
     const Users users{line_of("alice", "correct horse")};
     service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
     std::mutex lock;
     std::vector<std::string> answers;
     {
         Authenticator authenticator{log};
-        const auto guard = authenticator.guard_of(
-            {.sender = "HOUSE", .target = "A", .users = {"alice"}, .user_file = users.path()}, false);
+        const auto guard = authenticator.guard_of({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "A"},
+                                                   .users = {"alice"},
+                                                   .user_file = users.path()},
+                                                  false);
         for (const std::string password : {"a bad guess", "b bad guess", "correct horse"}) {
             guard->check({.username = "alice",
                           .password = password,
@@ -423,7 +426,7 @@ TEST(Authenticator, ASessionByTemplateIsForItsUsersOnly) {
 
 TEST(Authenticator, ACertificateIsBoundToItsSession) {
     const test::Certificates made;
-    if (!engine::tls_available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
+    if (!tls::available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
     const auto acceptor = "[[acceptor]]\nlisten = '127.0.0.1:0'\ntls_certificate = '" +
                           made.certificate("ours-server") + "'\ntls_key = '" + made.key("ours-server") +
                           "'\ntls_authorities = '" + made.certificate("ours") + "'\n";
@@ -449,7 +452,7 @@ TEST(Authenticator, SettingsThatCannotBeAreNamed) {
     const auto wrong_in = [](const std::string& toml) -> std::string {
         try {
             static_cast<void>(RunningEngine::config_of(toml));
-        } catch (const settings::ConfigError& error) {
+        } catch (const service::ConfigError& error) {
             return error.what();
         }
         return "nothing";
@@ -467,11 +470,11 @@ TEST(Authenticator, SettingsThatCannotBeAreNamed) {
                 HasSubstr("tls_certificate and tls_verify"));
 }
 
-TEST(Authenticator, AnEmptyListOfWhomToLetInIsNoList) {
+TEST(Authenticator, EmptyListsOfUsersCertificatesAndAddressesAreRefused) {
     const auto wrong_in = [](const std::string& toml) -> std::string {
         try {
             static_cast<void>(RunningEngine::config_of(toml));
-        } catch (const settings::ConfigError& error) {
+        } catch (const service::ConfigError& error) {
             return error.what();
         }
         return "nothing";

@@ -10,7 +10,7 @@
 
 namespace millpond::fixd {
 
-/// Of a user file.
+/// The lines of a user file.
 [[nodiscard]] inline std::string line_of(const std::string& user, const std::string& password) {
     return user + ":" + service::PasswordHash::of(password).text() + "\n";
 }

@@ -1,4 +1,4 @@
-// What waits in the queues of `[[drop_copy]]` when an engine ends, and what the next one makes of them.
+// Copies that wait in the queues of `[[drop_copy]]` when an engine ends are sent by the next one.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST_F(FixCopyQueues, CopiesOfALoggedOffTargetSurviveARestart) {
 
 TEST_F(FixCopyQueues, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
     const auto file = (folder_ / "risk.store.copies").string();
-    // A process that dies with three copies in its queue, of other sizes than the next one's.
+    // A process dies with three copies in its queue, which has another size than the next one.
     const auto child = ::fork();
     if (child == 0) {
         engine::DropCopy copy{{.name = "r", .producers = 2, .queue_bytes = 1U << 16U, .file = file}};
@@ -81,7 +81,7 @@ TEST_F(FixCopyQueues, CopiesThatWaitWhenTheEngineIsKilledAreSentByTheNext) {
         ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 4; }));
         const auto got = executions(risk);
         const std::vector<std::string> ids{"k1", "k2", "k3", "o2"};
-        // The first of each file may be the last that the former engine has stored.
+        // The first copy of each file may be the last one that the former engine has stored.
         const std::vector<std::string> again{"Y", "", "Y", ""};
         for (std::size_t i = 0; i < got.size(); ++i) {
             EXPECT_EQ(value_of(got[i], "11"), ids[i]);
@@ -123,7 +123,7 @@ TEST_F(FixCopyQueues, AQueueThatCannotBeUsedIsNamedAndStays) {
     std::ofstream{file + ".3"} << std::string(8192, 'x');
     std::filesystem::create_directory(file + ".5");
     std::ofstream{file + ".7"} << "MCOPIES1, and cut here";
-    std::ofstream{file + ".8"} << std::string(8192, '\0');  // its engine was killed while it made the file
+    std::ofstream{file + ".8"} << std::string(8192, '\0');  // as left by an engine that was killed while creating it
     {
         RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
                             filling()};
@@ -152,35 +152,35 @@ TEST_F(FixCopyQueues, CopiesOfAClosedScheduleWaitForTheNextEngineAndGoWithTheirD
     const auto other = (std::chrono::duration_cast<std::chrono::hours>(now).count() % 24 + 12) % 24;
     const auto closed = fmt::format("start = '{:02}:00'\nend = '{:02}:01'\n", other, other);
     const auto base = kListen + waits_for("A");
-    const auto toml = [&](const std::string& more, const std::string& copy) {
-        return base + waits_for("RISK", store("risk") + more) + copies("['HOUSE->A']", copy);
+    const auto toml = [&](const std::string& more) {
+        return base + waits_for("RISK", store("risk") + more) + copies("['HOUSE->A']");
     };
     {
-        RunningEngine house{toml(closed, ""), filling()};
+        RunningEngine house{toml(closed), filling()};
         RawClient a{house.port()};
         a.send(logon(1, "A") + order(2, "A", "o2") + order(3, "A", "o3"));
         ASSERT_TRUE(comes_true([&] { return executions(a).size() == 2 && account(house).waiting == 2; }));
-        // Another size of the queue: the copies go on.
-        EXPECT_THAT(house.reload(toml(closed, "queue_bytes = '1MiB'\n")).refused, IsEmpty());
+        // Another size of the queue: copies continue.
+        EXPECT_THAT(house.reload(with_queues(toml(closed), std::size_t{1} << 20U)).refused, IsEmpty());
         ASSERT_TRUE(comes_true([&] { return account(house).waiting == 2; }));
         a.send(order(4, "A", "o4"));
         ASSERT_TRUE(comes_true([&] { return account(house).waiting == 3; }));
         expect_balanced(account(house));
     }
     {
-        RunningEngine house{toml("", ""), filling()};
+        RunningEngine house{toml(""), filling()};
         ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 3; }));
         EXPECT_EQ(house.status("RISK").next_sender, 4U);
     }
     {
-        RunningEngine house{toml(closed, ""), filling()};
+        RunningEngine house{toml(closed), filling()};
         RawClient a{house.port()};
         a.send(logon(1, "A") + order(2, "A", "o5"));
         ASSERT_TRUE(comes_true([&] { return account(house).waiting == 1; }));
         house.reload(base + waits_for("RISK", store("risk") + closed));
         EXPECT_THAT(house.said(), HasSubstr("1 copies still waited when it was removed: they are lost"));
     }
-    RunningEngine house{toml("", ""), filling()};
+    RunningEngine house{toml(""), filling()};
     EXPECT_EQ(account(house).recovered, 0U);
 }
 

@@ -16,7 +16,7 @@
 
 namespace millpond::fixd {
 
-/// A folder for stores, and the messages of HOUSE, whose executions for A and others RISK gets copies of.
+/// A folder for stores, and messages of HOUSE: RISK gets copies of the executions for A and others.
 class FixDropCopy : public ::testing::Test {
 protected:
     void SetUp() override { std::filesystem::create_directories(folder_); }
@@ -29,12 +29,19 @@ protected:
         return "[[drop_copy]]\ntarget = 'HOUSE->RISK'\nsources = " + sources + "\n" + more;
     }
 
+    /// The configuration with queues of this size.
+    [[nodiscard]] static EngineConfig with_queues(const std::string& toml, std::size_t queue_bytes) {
+        auto config = RunningEngine::config_of(toml);
+        for (auto& copy : config.drop_copies) copy.queue_bytes = queue_bytes;
+        return config;
+    }
+
     [[nodiscard]] static std::string order(std::uint64_t number, std::string_view from, std::string_view id) {
         return fix44("D", number, from, "HOUSE",
                      fmt::format("11={}|55=MSFT|54=1|38=1|40=2|44=1|60=20240102-03:04:05|", id));
     }
 
-    /// What came, message by message, '|' for the delimiter.
+    /// The received messages, '|' in place of the delimiter.
     [[nodiscard]] static std::vector<std::string> messages_of(std::string text) {
         std::vector<std::string> all;
         for (auto& c : text) c = c == '\x01' ? '|' : c;

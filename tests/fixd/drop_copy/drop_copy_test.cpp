@@ -1,4 +1,4 @@
-// `[[drop_copy]]` over real sockets: what a counterparty gets of the executions of others, and what the account says.
+// `[[drop_copy]]` over real sockets: the copies that a counterparty receives, and their counters.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/drop_copy/drop_copy_house.hpp"
 #include "tests/fixd/running_engine.hpp"
@@ -62,7 +62,7 @@ TEST_F(FixDropCopy, ExecutionsOfTwoSessionsReachAThirdWithItsOwnNumbersAndTheirS
         EXPECT_EQ(value_of(got[i], "797"), "Y");
         EXPECT_EQ(value_of(got[i], "43"), "");
     }
-    // The body is that of the original, to the byte.
+    // The body equals that of the original, byte by byte.
     const auto body = [](const std::string& message) {
         const auto begin = message.find("|6=");
         const auto end = std::min(message.find("|797="), message.find("|10="));
@@ -81,7 +81,7 @@ TEST_F(FixDropCopy, ExecutionsOfTwoSessionsReachAThirdWithItsOwnNumbersAndTheirS
                           R"("offered":3,"recovered":0,"mirrored":3,"waiting":0,)"));
 }
 
-TEST_F(FixDropCopy, WhatIsReceivedIsCopiedTooAndByTypesOfChoice) {
+TEST_F(FixDropCopy, ReceivedMessagesAreCopiedTooAndByType) {
     RunningEngine house{kListen + waits_for("A") + waits_for("RISK") + copies("['*']", "types = ['D', '8']\n"),
                         filling()};
     RawClient a{house.port()};
@@ -110,7 +110,7 @@ TEST_F(FixDropCopy, ATargetThatIsLoggedOffGetsResendsFromItsStore) {
     RawClient a{house.port()};
     a.send(logon(1, "A"));
     ASSERT_TRUE(comes_true([&] { return house.is_active("A"); }));
-    // Before its first logon.
+    // Before the target's first logon.
     a.send(order(2, "A", "o2"));
     ASSERT_TRUE(comes_true([&] { return house.status("RISK").next_sender == 2; }));
     {
@@ -194,10 +194,12 @@ TEST_F(FixDropCopy, APromotionMayComeWhileTheEngineStops) {
 }
 
 TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
-    RunningEngine house{kListen + waits_for("A", "max_message_bytes = '4KiB'\n") +
-                            waits_for("RISK", "store = 'memory'\nstore_bytes = '64KiB'\nmax_message_bytes = '4KiB'\n") +
-                            copies("['HOUSE->A']", "queue_bytes = '128KiB'\n"),
-                        filling()};
+    auto config =
+        with_queues(kListen + waits_for("A", "max_message_bytes = '4KiB'\n") +
+                        waits_for("RISK", "store = 'memory'\nmax_message_bytes = '4KiB'\n") + copies("['HOUSE->A']"),
+                    std::size_t{128} << 10U);
+    config.sessions.at(1).memory_bytes = std::size_t{64} << 10U;
+    RunningEngine house{config, filling()};
     RawClient a{house.port()};
     a.send(logon(1, "A"));
     ASSERT_TRUE(comes_true([&] { return house.is_active("A"); }));
@@ -208,7 +210,7 @@ TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
         if (i % 100 != 1) continue;
         a.send(orders);
         orders.clear();
-        // In turns: what one read brings would fill so small a queue.
+        // In batches: the orders of one read would fill this small queue.
         ASSERT_TRUE(comes_true([&] { return executions(a).size() == i - 1; }));
     }
     const auto status = account(house);
@@ -221,7 +223,7 @@ TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
     EXPECT_THAT(house.said(), HasSubstr("drop copy to FIX.4.4:HOUSE->RISK: "));
     EXPECT_THAT(house.said(), HasSubstr("store full "));
     EXPECT_THAT(house.engine().page({.path = "/health"}).body, HasSubstr("copies_lost"));
-    // The target comes: what its store has is resent, and what waits follows.
+    // The target logs on: the copies in its store are resent, then the waiting ones are sent.
     RawClient risk{house.port()};
     risk.send(logon(1, "RISK"));
     ASSERT_TRUE(comes_true([&] { return account(house).waiting == 0; }));
@@ -232,10 +234,11 @@ TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
 }
 
 TEST_F(FixDropCopy, OrdersThatComeInLargePiecesLoseNoCopy) {
-    // A read brings more orders than a sender's turn has copies, and the queue holds less than all of them.
-    RunningEngine house{kListen + waits_for("A") + waits_for("RISK", "store = 'memory'\nstore_bytes = '32MiB'\n") +
-                            copies("['HOUSE->A']", "queue_bytes = '1MiB'\n"),
-                        filling()};
+    // One read has more orders than a sender's turn has copies, and the queue cannot hold all copies.
+    RunningEngine house{
+        with_queues(kListen + waits_for("A") + waits_for("RISK", "store = 'memory'\n") + copies("['HOUSE->A']"),
+                    std::size_t{1} << 20U),
+        filling()};
     constexpr std::uint64_t kOrders = 8'000;
     std::string orders = logon(1, "A");
     for (std::uint64_t i = 2; i < kOrders + 2; ++i) orders += order(i, "A", fmt::format("o{}", i));
@@ -252,9 +255,11 @@ TEST_F(FixDropCopy, OrdersThatComeInLargePiecesLoseNoCopy) {
 }
 
 TEST_F(FixDropCopy, ATargetThatReadsNothingLosesItsConnectionAndNoCopy) {
-    RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk") + "pending_bytes = '64KiB'\n") +
-                            copies("['HOUSE->A']", "queue_bytes = '256KiB'\n"),
-                        filling()};
+    RunningEngine house{
+        with_queues(kListen + waits_for("A") + waits_for("RISK", store("risk") + "pending_bytes = '64KiB'\n") +
+                        copies("['HOUSE->A']"),
+                    std::size_t{256} << 10U),
+        filling()};
     RawClient a{house.port()};
     RawClient risk{house.port(), 4096};
     a.send(logon(1, "A"));
@@ -304,7 +309,7 @@ TEST_F(FixDropCopy, AResetOfTheTargetsNumbersIsCounted) {
 }
 
 TEST_F(FixDropCopy, AClosedScheduleHoldsCopiesBack) {
-    // Open for a minute that is far from now: neither in this run nor in the next.
+    // Open for one minute that is far from now: neither in this run nor in the next.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto hour = std::chrono::duration_cast<std::chrono::hours>(now).count() % 24;
     const auto other = (hour + 12) % 24;
@@ -442,7 +447,6 @@ TEST_F(FixDropCopy, ABadDropCopyIsRefusedAndChangesNothing) {
              {base + copies("['HOUSE->A']", "types = ['8', '0']\n"),
               "expects types of application messages, found '0'"},
              {base + copies("['HOUSE->A']", "types = ['A']\n"), "fix.toml:"},
-             {base + copies("['HOUSE->A']", "queue_bytes = '100KiB'\n"), "power of two"},
              {base + copies("['HOUSE->A']", "colour = 'red'\n"), "colour"},
              {base + copies("['HOUSE->A']") + copies("['HOUSE->B']"), "is there twice"},
              {base + copies("['HOUSE->A']") + "[[drop_copy]]\ntarget = 'HOUSE->A'\nsources = ['HOUSE->RISK']\n",
@@ -464,7 +468,7 @@ TEST_F(FixDropCopy, ABadDropCopyIsRefusedAndChangesNothing) {
         try {
             house.reload(toml);
             ADD_FAILURE() << toml;
-        } catch (const settings::ConfigError& error) {
+        } catch (const service::ConfigError& error) {
             EXPECT_THAT(error.what(), HasSubstr(words)) << toml;
         }
     }

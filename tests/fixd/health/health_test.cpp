@@ -1,4 +1,4 @@
-// What a FIX engine shows at /metrics, /health and /api/health, with token and TLS.
+// /metrics, /health and /api/health of a FIX engine, with token and TLS.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +14,7 @@
 
 #include "fixd/health/health.hpp"
 #include "fixd/sessions/session_records.hpp"
+#include "service/config_error.hpp"
 #include "service/http/get.hpp"
 #include "service/json.hpp"
 #include "service/settings/value.hpp"
@@ -47,7 +48,7 @@ std::string get(RunningEngine& running, const std::string& path, const std::stri
 
 Json::Value health_of(RunningEngine& running) { return service::parse_json(get(running, "/api/health")); }
 
-/// The answer as it is, whatever its status.
+/// The answer, whatever its status.
 std::string answer(RunningEngine& running, const std::string& path) {
     RawClient client{page_of(running).port()};
     client.send("GET " + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
@@ -75,6 +76,61 @@ TEST(LastLatencies, ArePercentilesOfTheLastThousand) {
     EXPECT_EQ(read.p90, 900);
     EXPECT_EQ(read.p99, 990);
     EXPECT_EQ(read.max, 1'000);
+}
+
+TEST(Findings, EachReasonOfRejectsIsOneUntilItHasBeenQuietForFifteenMinutes) {
+    constexpr std::int64_t kMinute = 60'000'000'000;
+    SessionRecord record;
+    const auto reject = [&](std::string_view reason, const char* text, std::int64_t utc_ns) {
+        EXPECT_EQ(record.count_rejection(reason, utc_ns), 0U);
+        record.set_newest(reason, text);
+    };
+    reject("a", "first", kMinute);
+    reject("a", "second", 10 * kMinute);
+    reject("b", "other", 20 * kMinute);
+    Findings findings;
+    const auto at = [&](std::int64_t minute) {
+        SessionReport report{.status = {}};
+        report.status.name = "S";
+        report.rejections = record.rejections(minute * kMinute);
+        return findings.update({report}, {}, minute * kMinute);
+    };
+    auto found = at(24);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].text, "2 rejected, the newest: second");
+    EXPECT_EQ(found[0].since_utc_ns, kMinute);
+    EXPECT_EQ(found[1].text, "1 rejected, the newest: other");
+    EXPECT_EQ(found[1].since_utc_ns, 20 * kMinute);
+    found = at(25);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].text, "1 rejected, the newest: other");
+    EXPECT_TRUE(at(35).empty());
+    reject("a", "again", 40 * kMinute);
+    found = at(41);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].text, "1 rejected, the newest: again");
+    EXPECT_EQ(found[0].since_utc_ns, 40 * kMinute);
+}
+
+TEST(Findings, ManyRejectsInASecondAreAllCountedWithSomeTextsForEachReason) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    constexpr std::uint64_t kTexts = SessionRecord::kMaxTextsPerSecond;
+    SessionRecord record;
+    std::uint64_t texts = 0;
+    for (std::int64_t i = 0; i < 1'000; ++i) texts += record.count_rejection("a", kSecond + i) ? 1U : 0U;
+    EXPECT_EQ(texts, kTexts);
+    EXPECT_EQ(record.count_rejection("b", kSecond + 1'000), 0U);
+    EXPECT_EQ(record.count_rejection("a", 2 * kSecond - 1), std::nullopt);
+    EXPECT_EQ(record.count_rejection("a", 2 * kSecond), 1'001 - kTexts);
+    EXPECT_EQ(record.count_rejection("a", 2 * kSecond), 0U);
+    const auto all = record.rejections(2 * kSecond);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].messages, 1'003U);
+    EXPECT_EQ(all[1].messages, 1U);
+    // The clock is set back.
+    for (std::uint64_t i = 2; i < kTexts; ++i) EXPECT_TRUE(record.count_rejection("a", 2 * kSecond));
+    EXPECT_FALSE(record.count_rejection("a", 2 * kSecond));
+    EXPECT_TRUE(record.count_rejection("a", kSecond));
 }
 
 TEST(LastLatencies, AreReadWhileTheyAreWritten) {
@@ -116,7 +172,7 @@ TEST(FixHealth, TheSessionsNumbersLatencyAndStateAreThoseOfTheEngine) {
     EXPECT_THAT(answer(house, "/nothing"), StartsWith("HTTP/1.0 404"));
 }
 
-TEST(FixHealth, AnInitiatorWithoutItsSessionIsAnErrorAndSaysWhySinceWhen) {
+TEST(FixHealth, AnInitiatorWithoutItsSessionIsAnErrorWithReasonAndTime) {
     RunningEngine house{kAnyPort + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
     RunningEngine a{kWeb + connects("A", house)};
     ASSERT_TRUE(comes_true([&] { return health_of(a)["sessions"][0]["last_error"].isString(); }));
@@ -126,15 +182,15 @@ TEST(FixHealth, AnInitiatorWithoutItsSessionIsAnErrorAndSaysWhySinceWhen) {
     EXPECT_THAT(answer(a, "/health"), StartsWith("HTTP/1.0 503"));
     EXPECT_THAT(answer(a, "/health"), HasSubstr("not_connected: session 'FIX.4.4:A->HOUSE': "));
     EXPECT_EQ(health_of(a)["findings"][0]["since"].asInt64(), report["findings"][0]["since"].asInt64());
-    // The counterparty lets it in: nothing is wrong any more, and the last error stays to be read.
+    // The counterparty accepts the Logon: the finding ends, and the last error remains visible.
     house.reload(kAnyPort + kHouse);
     ASSERT_TRUE(comes_true([&] { return health_of(a)["good"].asBool(); }));
     EXPECT_TRUE(health_of(a)["sessions"][0]["last_error"].isString());
 }
 
-TEST(FixHealth, OutsideOfItsScheduleOrDisabledASessionIsNoError) {
+TEST(FixHealth, ASessionThatIsDisabledOrOutsideItsScheduleIsNotAnError) {
     RunningEngine house{kAnyPort + "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\n"};
-    // A run of a second a week ago at this time of the day.
+    // A run of one second, a week ago at this time of day.
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const auto day = std::chrono::floor<std::chrono::days>(now);
     const auto later = std::chrono::hh_mm_ss{(now - day + std::chrono::hours{6}) % std::chrono::hours{24}};
@@ -149,8 +205,10 @@ TEST(FixHealth, OutsideOfItsScheduleOrDisabledASessionIsNoError) {
 }
 
 TEST(FixHealth, AResendInProgressAndALostHistoryAreFindings) {
-    RunningEngine house{
-        kWeb + kAnyPort + kHouse + "store_bytes = '256KiB'\npending_bytes = '64KiB'\nstall_seconds = 60\n", filling()};
+    auto config = RunningEngine::config_of(kWeb + kAnyPort + kHouse + "pending_bytes = '64KiB'\n");
+    config.sessions.at(0).memory_bytes = std::size_t{256} << 10U;
+    config.sessions.at(0).limits.stalled = std::chrono::minutes{1};
+    RunningEngine house{config, filling()};
     RawClient a{house.port()};
     a.send(fix44("A", 1, "A", "HOUSE", "98=0|108=30|"));
     std::string orders;
@@ -177,14 +235,30 @@ TEST(FixHealth, AStoreThatCannotGrowIsAFindingUntilTheEngineEnds) {
     session.status.name = "S";
     session.status.store_failures = 2;
     Findings findings;
-    const auto found = findings.look({session}, {}, 1'000'000'000);
+    const auto found = findings.update({session}, {}, 1'000'000'000);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(severity_of(found.front().kind), service::Severity::warning);
     EXPECT_EQ(health_line(found),
-              "good, but store_failed: session 'S': the store could not be extended 2 times since startup (since "
+              "good, but store_failed: session 'S': the store could not be extended (attempts since startup: 2) (since "
               "19700101-00:00:01 UTC)\n");
-    EXPECT_EQ(findings.look({session}, {}, 2'000'000'000).front().since_utc_ns, 1'000'000'000);
+    EXPECT_EQ(findings.update({session}, {}, 2'000'000'000).front().since_utc_ns, 1'000'000'000);
     EXPECT_THAT(health_json({session}, found, {}, 0, 0), ::testing::HasSubstr(R"("store_failures":2,)"));
+}
+
+TEST(FixHealth, ADamagedStoreAndAClockThatWasSetBackAreFindings) {
+    SessionReport session;
+    session.status.name = "S";
+    session.status.store_damaged = 3;
+    session.status.set_back_ns = 3'600'000'000'000;
+    Findings findings;
+    const auto found = findings.update({session}, {}, 1'000'000'000);
+    ASSERT_EQ(found.size(), 2U);
+    const auto json = health_json({session}, found, {}, 0, 0);
+    EXPECT_THAT(json, ::testing::HasSubstr(R"("store_damaged":3,)"));
+    EXPECT_THAT(json, ::testing::HasSubstr("damaged messages found in the store since startup: 3"));
+    EXPECT_THAT(json, ::testing::HasSubstr("the clock is 3600 s before the last reset of its numbers"));
+    session.status.set_back_ns = 0;
+    EXPECT_EQ(findings.update({session}, {}, 2'000'000'000).size(), 1U);
 }
 
 TEST(FixHealth, HostileNamesAndTextsAreWellFormedJson) {
@@ -220,7 +294,7 @@ protected:
     test::ScratchFile token_{test::scratch_name("web.token"), std::string{kSecret} + "\n"};
 };
 
-TEST_F(FixWebAccess, WithATokenThePageIsOpenAndWhatItShowsIsNot) {
+TEST_F(FixWebAccess, WithATokenThePageIsPublicAndItsDataIsNot) {
     RunningEngine house{kWeb + "token_file = '" + token_.path() + "'\n" + kAnyPort + kHouse};
     EXPECT_THAT(get(house, "/"), HasSubstr("<title>millpond fix</title>"));
     EXPECT_THAT(get(house, "/fix.js"), HasSubstr("api/health"));
@@ -229,6 +303,62 @@ TEST_F(FixWebAccess, WithATokenThePageIsOpenAndWhatItShowsIsNot) {
         EXPECT_THROW(get(house, path, "web-secret-0123456788"), std::runtime_error) << path;
         EXPECT_NO_THROW(static_cast<void>(get(house, path, kSecret))) << path;
     }
+}
+
+TEST_F(FixWebAccess, ANewTokenIsThatOfTheNextRequestAfterAReload) {
+    const std::string file = kWeb + "token_file = '" + token_.path() + "'\n" + kAnyPort + kHouse;
+    RunningEngine house{file};
+    EXPECT_THAT(house.reload(file).done, ::testing::IsEmpty());
+    RawClient connected{page_of(house).port()};
+    const auto ask = [&](std::string_view token) {
+        connected.send(
+            fmt::format("GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n", token));
+    };
+    ask(kSecret);
+    ASSERT_TRUE(
+        comes_true([&] { return connected.receive(), connected.received().find("good") != std::string::npos; }));
+    std::ofstream{token_.path()} << "another-secret-0123456789\n";
+    EXPECT_THAT(house.reload(file).done, ::testing::ElementsAre(HasSubstr("has read its token and certificates")));
+    EXPECT_THROW(get(house, "/health", kSecret), std::runtime_error);
+    EXPECT_THAT(get(house, "/health", "another-secret-0123456789"), HasSubstr("good"));
+    ask(kSecret);  // on the connection that was accepted before
+    EXPECT_TRUE(
+        comes_true([&] { return connected.receive(), connected.received().find(" 401 ") != std::string::npos; }));
+    const auto may_be_read = [&](unsigned mode) {
+        std::filesystem::permissions(token_.path(), std::filesystem::perms{mode});
+    };
+    may_be_read(0644);  // unchanged, and known to all users
+    EXPECT_THROW(house.reload(file), service::ConfigError);
+    may_be_read(0640);
+    EXPECT_THAT(house.reload(file).done, ::testing::IsEmpty());
+    std::ofstream{token_.path()} << "short\n";
+    EXPECT_THROW(house.reload(file), service::ConfigError);
+    EXPECT_THAT(get(house, "/health", "another-secret-0123456789"), HasSubstr("good"));
+}
+
+TEST_F(FixWebAccess, ANewCertificateIsThatOfTheNextConnectionAfterAReload) {
+    const test::Folder folder{"fix-web"};
+    const test::Certificate first{folder, "first"};
+    const test::Certificate second{folder, "second"};
+    constexpr auto kReplace = std::filesystem::copy_options::overwrite_existing;
+    const auto put = [&](const test::Certificate& one) {
+        std::filesystem::copy_file(one.certificate, folder / "web.crt", kReplace);
+        std::filesystem::copy_file(one.key, folder / "web.key", kReplace);
+    };
+    put(first);
+    const std::string file = kWeb + "tls_certificate = '" + (folder / "web.crt") + "'\ntls_key = '" +
+                             (folder / "web.key") + "'\n" + kAnyPort + kHouse;
+    RunningEngine house{file};
+    const auto shown = [&] {
+        test::TlsClient client{page_of(house).port()};
+        client.send_text("GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
+        EXPECT_TRUE(comes_true([&] { return client.receive(), client.over(); }));
+        return client.peer_name();
+    };
+    EXPECT_EQ(shown(), "first");
+    put(second);
+    EXPECT_THAT(house.reload(file).done, ::testing::ElementsAre(HasSubstr("has read its token and certificates")));
+    EXPECT_EQ(shown(), "second");
 }
 
 TEST_F(FixWebAccess, WithTlsItSpeaksTlsOnly) {
@@ -245,14 +375,29 @@ TEST_F(FixWebAccess, WithTlsItSpeaksTlsOnly) {
 }
 
 TEST_F(FixWebAccess, ABadTokenOrCertificateStopsTheStart) {
-    EXPECT_THROW(RunningEngine{kWeb + "token_file = '/nonexistent'\n" + kAnyPort + kHouse}, settings::ConfigError);
+    EXPECT_THROW(RunningEngine{kWeb + "token_file = '/nonexistent'\n" + kAnyPort + kHouse}, service::ConfigError);
     EXPECT_THROW(RunningEngine{kWeb + "tls_certificate = '/nonexistent'\ntls_key = '/nonexistent'\n"},
-                 settings::ConfigError);
+                 service::ConfigError);
     RunningEngine house{kWeb + kAnyPort + kHouse};
-    const auto taken = "[[web]]\nlisten = '" + page_of(house).to_string() + "'\n";
-    EXPECT_THROW(RunningEngine{taken}, std::system_error);
-    EXPECT_THAT(house.reload(taken + kAnyPort + kHouse).refused,
-                ::testing::ElementsAre(HasSubstr("metrics or [[web]] changed: ignored until a restart")));
+    const auto in_use = "[[web]]\nlisten = '" + page_of(house).to_string() + "'\n";
+    EXPECT_THROW(RunningEngine{in_use}, std::system_error);
+    EXPECT_THAT(house.reload(in_use + kAnyPort + kHouse).refused,
+                ::testing::ElementsAre(HasSubstr("[[web]] changed: ignored until a restart")));
+}
+
+TEST(FixExposure, APageThatIsOpenToOtherMachinesIsAFindingAndWithStrictAnError) {
+    const std::string open = "[[web]]\nlisten = '0.0.0.0:0'\n" + kAnyPort + kHouse;
+    RunningEngine house{open};
+    const auto body = house.engine().page({.path = "/api/health"}).body;
+    EXPECT_THAT(body, HasSubstr(R"("stage":"exposed","severity":"warning","of":"[[web]]")"));
+    EXPECT_THAT(house.engine().page({.path = "/health"}).body,
+                HasSubstr("good, but exposed: [[web]]: 0.0.0.0:0 is open"));
+    EXPECT_THAT(house.engine().page({.path = "/metrics"}).body,
+                HasSubstr(R"(millpond_fix_finding{of="[[web]]",severity="warning",stage="exposed"} 1)"));
+    EXPECT_THAT(house.said(), HasSubstr("[[web]]: 0.0.0.0:0 is open to other machines without a token"));
+    EXPECT_THROW(RunningEngine{"strict = true\n" + open}, service::ConfigError);
+    EXPECT_THROW(RunningEngine{"strict = true\nmetrics = '0.0.0.0:0'\n" + kAnyPort + kHouse}, service::ConfigError);
+    EXPECT_NO_THROW(RunningEngine{"strict = true\n" + kWeb + kAnyPort + kHouse});
 }
 
 }  // namespace

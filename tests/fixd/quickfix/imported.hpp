@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fixd/engine_config.hpp"
 #include "fixd/quickfix/quickfix_import.hpp"
-#include "service/settings/value.hpp"
+#include "fixd/settings/engine_config.hpp"
+#include "service/config_error.hpp"
 
 namespace millpond::fixd {
 
@@ -23,17 +23,17 @@ namespace millpond::fixd {
     return config_of(import_quickfix(text, "quickfix.cfg"));
 }
 
-/// Of the import; "accepted" if there is none.
+/// The error of the import; "accepted" if there is none.
 [[nodiscard]] inline std::string import_error(std::string_view text) {
     try {
         static_cast<void>(import_quickfix(text, "quickfix.cfg"));
-    } catch (const settings::ConfigError& error) {
+    } catch (const service::ConfigError& error) {
         return error.what();
     }
     return "accepted";
 }
 
-/// "LINE KEY" of what is left out.
+/// "LINE KEY" of each setting that is left out.
 [[nodiscard]] inline std::vector<std::string> left_out_of(std::string_view text) {
     std::vector<std::string> keys;
     for (const auto& one : import_quickfix(text, "quickfix.cfg").left_out) {
@@ -50,13 +50,13 @@ inline constexpr std::string_view kImportedAcceptor =
     "[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"
     "SocketAcceptPort=5001\n";
 
-/// The lines of an initiator, and more from line 8 on.
+/// The settings of an initiator; more: from line 8 on.
 [[nodiscard]] inline std::string initiator_with(std::string_view lines) {
     std::string text{kImportedSession};
     text += lines;
     return text;
 }
-/// The lines of an acceptor, and more from line 7 on.
+/// The settings of an acceptor; more: from line 7 on.
 [[nodiscard]] inline std::string acceptor_with(std::string_view lines) {
     std::string text{kImportedAcceptor};
     text += lines;

@@ -5,16 +5,16 @@
 #include <string_view>
 #include <vector>
 
-#include "fixd/accept/authenticator.hpp"
-#include "fixd/sessions/session_build.hpp"
+#include "fixd/settings/session_build.hpp"
+#include "fixd/settings/start_check.hpp"
 #include "tests/fixd/quickfix/imported.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/fix_dictionaries.hpp"
 #include "tests/support/scratch_file.hpp"
 
-// For files as they are in use: what the import writes passes the checks of `millpond fix config check`, and an engine
-// starts with it in a folder that has nothing yet.
+// Settings files as used in practice: the result of the import passes the checks of `millpond fix config check`, and an
+// engine starts with it in a folder that has nothing yet.
 
 namespace millpond::fixd {
 namespace {
@@ -201,7 +201,7 @@ std::string with(std::string text, std::string_view name, std::string_view value
     return text;
 }
 
-/// As files from Windows are.
+/// Line ends and encoding of files from Windows.
 std::string from_windows(const std::string& text) {
     std::string out{"\xEF\xBB\xBF"};
     for (const char c : text) {

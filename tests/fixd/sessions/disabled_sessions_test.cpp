@@ -46,7 +46,7 @@ TEST_F(DisabledSessionsTest, ARestartForgetsNoneUntilItIsEnabled) {
         EXPECT_TRUE(engine.status("TWO").enabled);
         EXPECT_THAT(engine.engine().page({.path = "/health"}).body,
                     HasSubstr("disabled: session 'FIX.4.4:HOUSE->ONE'"));
-        // Other settings change nothing about it.
+        // The session stays disabled with other settings.
         EXPECT_THAT(engine.reload(toml(fmt::format("{}heartbeat_seconds = 7\n{}", kOne, kTwo))).done,
                     ::testing::SizeIs(1));
         EXPECT_FALSE(engine.status("ONE").enabled);
@@ -57,7 +57,7 @@ TEST_F(DisabledSessionsTest, ARestartForgetsNoneUntilItIsEnabled) {
     EXPECT_TRUE(engine.status("ONE").enabled);
 }
 
-TEST_F(DisabledSessionsTest, AReloadThatEnablesOrRemovesItTakesItOffTheList) {
+TEST_F(DisabledSessionsTest, AReloadThatEnablesOrRemovesASessionRemovesItFromTheList) {
     const auto off = [](const char* session) { return fmt::format("{}enabled = false\n", session); };
     RunningEngine engine{toml(fmt::format("{}{}", kOne, kTwo))};
     EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
@@ -76,7 +76,7 @@ TEST_F(DisabledSessionsTest, AReloadThatEnablesOrRemovesItTakesItOffTheList) {
 
 TEST_F(DisabledSessionsTest, AListThatCannotBeWrittenIsAnErrorAndTheSessionIsDisabledAllTheSame) {
     RunningEngine engine{toml(kOne)};
-    std::filesystem::create_directory(state() + "/disabled.new");
+    std::filesystem::create_directory(state() + "/disabled");
     EXPECT_EQ(ask_engine(admin(), "logout\tONE\tx"), "{\"done\":true}");
     ASSERT_TRUE(comes_true([&] { return !engine.status("ONE").enabled; }));
     EXPECT_THAT(engine.said(), HasSubstr("a restart may forget that sessions are disabled"));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "service/settings/value.hpp"
+#include "service/config_error.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -37,7 +37,7 @@ constexpr const char* kFix44 = R"(<fix type="FIX" major="4" minor="4"><header/><
   <field name="OrdType" required="Y"/></message></messages>
  <fields><field number="11" name="ClOrdID" type="STRING"/><field number="40" name="OrdType" type="CHAR"/></fields></fix>)";
 
-/// Writes down the version of each message, and answers in it.
+/// Records the version of each message, and answers in it.
 class Noting final : public engine::Application {
 public:
     Noting(std::mutex& lock, std::vector<std::string>& seen) : lock_(&lock), seen_(&seen) {}
@@ -120,7 +120,7 @@ TEST_F(SessionVersions, TheApplicationSeesTheVersionOfEachMessageAndAnswersInIt)
                                     "58=Invalid MsgType\x01"));
 }
 
-/// Sends an order without ApplVerID when it has logged on.
+/// Sends an order without ApplVerID after each logon.
 class Ordering final : public engine::Application {
 public:
     void on_logon(engine::SessionLink& link) override {
@@ -137,7 +137,7 @@ TEST_F(SessionVersions, OurLogonNamesMessageTypesAndThePeerReadsThemSo) {
         RunningEngine desk{connects("DESK", engine, "version = 'FIX.5.0SP2'\nfurther_versions = ['FIX.4.4']\n" + types),
                            [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<Ordering>(); }};
         EXPECT_TRUE(comes_true([&] { return !seen().empty(); }));
-        EXPECT_THAT(seen(), ElementsAre("a FIX.4.4"));  // neither side has it as its default
+        EXPECT_THAT(seen(), ElementsAre("a FIX.4.4"));  // not the default version of either side
     }
     RunningEngine other{
         "[[acceptor]]\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\n"
@@ -155,7 +155,7 @@ TEST_F(SessionVersions, MessageTypesThatCannotBeNamedAreRefused) {
     const auto error_of = [](const std::string& more) -> std::string {
         try {
             static_cast<void>(RunningEngine::config_of("[[session]]\nsender = 'A'\ntarget = 'B'\n" + more));
-        } catch (const settings::ConfigError& error) {
+        } catch (const service::ConfigError& error) {
             return error.what();
         }
         return "";
@@ -174,7 +174,7 @@ TEST_F(SessionVersions, MessageTypesThatCannotBeNamedAreRefused) {
     EXPECT_THAT(error_of("logon_types = [" + many + "]\n"), HasSubstr("12 message types at most, found 13"));
 }
 
-TEST_F(SessionVersions, SidesWithOtherDefaultsLogOnIfEachCarriesTheOthers) {
+TEST_F(SessionVersions, SidesWithDifferentDefaultsLogOnIfEachSupportsTheOthers) {
     RunningEngine engine{house(), noting()};
     {
         RunningEngine desk{connects("DESK", engine, "version = 'FIX.Latest'\nfurther_versions = ['FIX.5.0SP2']\n")};

@@ -1,4 +1,4 @@
-// The system's clock is set while a gateway runs.
+// Steps of the system clock while a gateway runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST_P(HealthClock, AStepIsNoSilence) {
     gateway.send_quote();
     ASSERT_TRUE(gateway.becomes_good());
     const millpond::test::ClockStep step{GetParam()};
-    // Two looks behind the step.
+    // Two updates after the step.
     for (int i = 0; i < 2; ++i) {
         const auto before = gateway.gateway().health()->now;
         ASSERT_TRUE(gateway.watch_until([&](const State& state) { return state.now != before; }));

@@ -30,7 +30,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kNow = 1'580'398'200 * kSecond;
 
-/// A feed that received something just now.
+/// State of a feed that has just received a datagram.
 FeedState good_feed() {
     FeedState feed;
     feed.name = "a";
@@ -55,7 +55,7 @@ auto is(Stage stage, service::Severity severity, std::int64_t since) {
 
 TEST(Findings, AFeedThatReceivesIsGoodHoweverQuietItsSymbolsAre) {
     auto feed = good_feed();
-    feed.quotes = 1;  // once, long ago; only heartbeats since
+    feed.quotes = 1;  // one long ago, only heartbeats since
     EXPECT_THAT(findings(feed, kNow), IsEmpty());
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond), IsEmpty());
 }
@@ -108,11 +108,41 @@ TEST(Findings, AFeedOfWhichOnlyOtherDatagramsArriveIsStale) {
     EXPECT_EQ(found[0].text, "nothing of the feed, only other datagrams, received for 20.0 s");
 }
 
-TEST(Findings, AFeedThatNeverReceivedIsToldApartFromAStaleOne) {
+TEST(Findings, AFeedThatNeverReceivedDiffersFromAStaleOne) {
     auto feed = good_feed();
     feed.last_datagram = 0;
     EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_datagrams, service::Severity::error, feed.started)));
-    EXPECT_THAT(findings(feed, feed.started + kSecond), IsEmpty());
+    for (const auto patience : {10 * kSecond, std::int64_t{0}}) {
+        feed.patience_ns = patience;
+        const auto found = findings(feed, feed.started + kSecond);
+        ASSERT_THAT(found, ElementsAre(is(Stage::no_datagrams, service::Severity::warning, feed.started)));
+        EXPECT_EQ(found[0].text, "waiting for the first datagram at 239.1.1.1:5000 on eth1");
+    }
+    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_datagrams, service::Severity::warning, feed.started)))
+        << "however long it takes, where no silence is a fault";
+}
+
+TEST(Findings, AWaitOfASecondForMissingMessagesIsAFindingWithItsServer) {
+    auto feed = good_feed();
+    feed.waits_ns = kSecond - 1;
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+    feed.waits_ns = 3 * kSecond / 2;
+    auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::waiting, service::Severity::warning, kNow - feed.waits_ns)));
+    EXPECT_EQ(found[0].text, "newer messages have been waiting for missing ones for 1.5 s");
+    feed.request_server = "10.0.0.9:26400";
+    found = findings(feed, kNow);
+    EXPECT_THAT(found[0].text, EndsWith("for 1.5 s, requested from 10.0.0.9:26400"));
+}
+
+TEST(Findings, AFeedThatJoinedASessionLateMayLackInstruments) {
+    auto feed = good_feed();
+    feed.joined_at = 8'757;
+    feed.joined_since = kNow - kSecond;
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::joined_late, service::Severity::warning, kNow - kSecond)));
+    EXPECT_EQ(found[0].text,
+              "the session was joined at message 8757: instruments without a change since then are missing");
 }
 
 TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
@@ -120,8 +150,8 @@ TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
     feed.last_datagram = kNow - 50 * kSecond;
     feed.link_down = {true, kNow - 51 * kSecond};
     feed.not_joined = {true, kNow - 52 * kSecond};
-    feed.undecodable.see(3, kNow - kSecond);
-    feed.missing.see(7, kNow - kSecond);
+    feed.undecodable.update(3, kNow - kSecond);
+    feed.missing.update(7, kNow - kSecond);
     feed.halted = {true, kNow};
     EXPECT_THAT(findings(feed, kNow),
                 ElementsAre(is(Stage::link, service::Severity::error, kNow - 51 * kSecond),
@@ -132,28 +162,88 @@ TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
                             is(Stage::halted, service::Severity::info, kNow)));
 }
 
-TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
+TEST(Findings, TheFirstFailureOfARebuildIsNamedAlsoIfItWasNoticedLaterThanTheGap) {
     auto feed = good_feed();
-    feed.corrupt.see(2, kNow);
-    feed.rejected.see(3, kNow);
-    feed.strays.see(4, kNow);
-    feed.no_request_server.see(true, kNow);
+    feed.update_rebuild(false, "of the gap before", kNow - kSecond, kNow);
+    feed.update_rebuild(true, "of the gap before", kNow - kSecond, kNow + 2 * kSecond);
+    EXPECT_EQ(feed.rebuild_failure, "");
+    feed.update_rebuild(true, "of this gap", kNow + kSecond, kNow + 3 * kSecond);
+    EXPECT_EQ(feed.rebuild_failure, "of this gap");
+    const auto found = findings(feed, kNow + 3 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::books_incomplete, service::Severity::warning, kNow + 2 * kSecond)));
+    EXPECT_EQ(found[0].text, "the books have a gap and could not be rebuilt: of this gap");
+    feed.update_rebuild(false, "of this gap", kNow + kSecond, kNow + 4 * kSecond);
+    EXPECT_EQ(feed.rebuild_failure, "");
+}
+
+TEST(Findings, IgnoredPacketsOfTheServerAreAFinding) {
+    auto feed = good_feed();
+    feed.ignored.update(2, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::rejected, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "2 packets of " + feed.listen + " were ignored: repeated messages or unknown types");
+}
+
+TEST(Findings, RejectedIgnoredAndDamagedMessagesAreFindingsForTenSeconds) {
+    auto feed = good_feed();
+    feed.corrupt.update(2, kNow);
+    feed.rejected.update(3, kNow);
+    feed.crossed.update(2, kNow);
+    feed.strays.update(4, kNow);
+    feed.no_request_server.update(true, kNow);
     feed.request_server = "10.0.0.9:26400";
     feed.last_datagram = kNow + 10 * kSecond;
     const auto found = findings(feed, kNow + 10 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::checksum, service::Severity::warning, kNow),
-                                   is(Stage::rejected, service::Severity::warning, kNow),
                                    is(Stage::other_session, service::Severity::warning, kNow),
-                                   is(Stage::request_server, service::Severity::warning, kNow)));
+                                   is(Stage::request_server, service::Severity::warning, kNow),
+                                   is(Stage::rejected, service::Severity::warning, kNow),
+                                   is(Stage::books_crossed, service::Severity::warning, kNow)));
+    EXPECT_EQ(found.back().text, "2 groups left a book crossed or locked while its instrument traded");
     EXPECT_EQ(found[0].text, "2 datagrams had a wrong checksum and were dropped");
-    EXPECT_EQ(found[1].text, "3 messages could not be read or contradict the books");
-    EXPECT_EQ(found[2].text, "4 datagrams of another session were ignored");
-    EXPECT_EQ(found[3].text, "no route to the re-request server 10.0.0.9:26400; retrying");
-    feed.no_request_server.see(false, kNow);
+    EXPECT_EQ(found[1].text, "4 datagrams of another session were ignored");
+    EXPECT_EQ(found[2].text, "no route to the re-request server 10.0.0.9:26400; retrying");
+    EXPECT_EQ(found[3].text, "3 messages could not be read or contradict the books");
+    feed.no_request_server.update(false, kNow);
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), IsEmpty());
 }
 
-TEST(Findings, ALineInAnotherSessionIsToldWithBothOnceItLasts) {
+TEST(Findings, ACauseComesBeforeItsConsequenceOfTheSameSeverity) {
+    auto feed = good_feed();
+    feed.last_datagram = kNow;
+    feed.missing.update(7, kNow);
+    feed.rejected.update(3, kNow);
+    feed.incomplete.update(true, kNow);
+    feed.quotes_incomplete.update(true, kNow);
+    feed.no_request_server.update(true, kNow);
+    feed.waits_ns = 2 * kSecond;
+    std::vector<Stage> stages;
+    for (const auto& finding : findings(feed, kNow)) stages.push_back(finding.stage);
+    EXPECT_THAT(stages, ElementsAre(Stage::request_server, Stage::waiting, Stage::gap, Stage::books_incomplete,
+                                    Stage::rejected, Stage::incomplete));
+    // The gap is not a finding after ten seconds, but messages contradict its books until these are rebuilt.
+    feed.rejected.update(4, kNow + 20 * kSecond);
+    State later;
+    later.feeds.push_back(feed);
+    later.feeds[0].last_datagram = kNow + 20 * kSecond;
+    later.feeds[0].no_request_server.update(false, kNow);
+    later.feeds[0].waits_ns = 0;
+    EXPECT_EQ(findings(later, kNow + 20 * kSecond).front().stage, Stage::books_incomplete);
+
+    State state;
+    state.now = kNow;
+    state.feeds.push_back(good_feed());
+    state.feeds[0].last_datagram = kNow - 50 * kSecond;
+    state.rings.emplace_back().silent = {true, kNow - 50 * kSecond};
+    state.sinks.push_back(good_sink());
+    state.sinks[0].lost.update(1, kNow);
+    state.sinks[0].failed.update(1, kNow);
+    stages.clear();
+    for (const auto& finding : findings(state, kNow)) stages.push_back(finding.stage);
+    EXPECT_THAT(stages, ElementsAre(Stage::receive_thread, Stage::stale, Stage::sink_failures, Stage::sink_lost));
+}
+
+TEST(Findings, ALineInAnotherSessionIsAFindingWithBothSessionsOnceItLasts) {
     auto feed = good_feed();
     feed.lines.resize(2);
     feed.lines[1].name = "b";
@@ -167,20 +257,24 @@ TEST(Findings, ALineInAnotherSessionIsToldWithBothOnceItLasts) {
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::line, service::Severity::warning, kNow - 2 * kSecond)));
     EXPECT_EQ(found[0].text, "line b (239.1.1.2:5000) brings session 'S1' and is ignored: the feed is in session 'S2'");
-    feed.lines[1].apart.see(false, kNow);
+    feed.lines[1].data_apart = true;
+    const auto with_data = findings(feed, kNow);
+    ASSERT_THAT(with_data, ElementsAre(is(Stage::line, service::Severity::error, kNow - 2 * kSecond)));
+    EXPECT_THAT(with_data[0].text, HasSubstr("brings messages of session 'S1' and is ignored"));
+    feed.lines[1].apart.update(false, kNow);
     EXPECT_THAT(findings(feed, kNow), IsEmpty());
 }
 
-TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
+TEST(Findings, AGapIsAFindingForTenSecondsAndABurstOfThemOne) {
     auto feed = good_feed();
-    feed.missing.see(2, kNow);
-    feed.missing.see(5, kNow + 4 * kSecond);
+    feed.missing.update(2, kNow);
+    feed.missing.update(5, kNow + 4 * kSecond);
     feed.last_datagram = kNow + 14 * kSecond;
     const auto found = findings(feed, kNow + 14 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::gap, service::Severity::warning, kNow)));
     EXPECT_THAT(found[0].text, StartsWith("5 sequence numbers"));
     EXPECT_THAT(findings(feed, kNow + 14 * kSecond + 1), IsEmpty());
-    feed.missing.see(6, kNow + 100 * kSecond);
+    feed.missing.update(6, kNow + 100 * kSecond);
     feed.last_datagram = kNow + 100 * kSecond;
     EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
 }
@@ -188,12 +282,12 @@ TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
 TEST(Findings, IncompleteQuotesStayAFindingWithCountAndAgeUntilThereAreNone) {
     auto feed = good_feed();
     feed.instruments_incomplete = 49;
-    feed.quotes_incomplete.see(true, kNow - 90 * kSecond);
-    feed.quotes_incomplete.see(true, kNow);
+    feed.quotes_incomplete.update(true, kNow - 90 * kSecond);
+    feed.quotes_incomplete.update(true, kNow);
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::incomplete, service::Severity::warning, kNow - 90 * kSecond)));
     EXPECT_EQ(found[0].text, "incomplete quotes: 49, the first for 90.0 s");
-    feed.quotes_incomplete.see(false, kNow);
+    feed.quotes_incomplete.update(false, kNow);
     EXPECT_THAT(findings(feed, kNow), IsEmpty());
 }
 
@@ -201,24 +295,24 @@ TEST(Findings, ACaptureThatCannotBeWrittenIsAWarningOfItsRing) {
     RingState ring;
     ring.name = "main";
     EXPECT_THAT(findings(ring, kNow), IsEmpty());
-    ring.capture_errors.see(3, kNow);
-    ring.capture_lost.see(40, kNow + kSecond);
+    ring.capture_errors.update(3, kNow);
+    ring.capture_lost.update(40, kNow + kSecond);
     const auto found = findings(ring, kNow + kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::capture, service::Severity::warning, kNow)));
     EXPECT_EQ(found[0].text, "3 writes of the capture failed; 40 datagrams are missing from it");
     EXPECT_THAT(findings(ring, kNow + 20 * kSecond), IsEmpty());
 }
 
-TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
+TEST(Findings, ALossOfASinkIsAFindingForFiveMinutesBesideAllOthers) {
     auto sink = good_sink();
-    sink.lost.see(100, kNow);
-    sink.lost.see(130, kNow + 200 * kSecond);
+    sink.lost.update(100, kNow);
+    sink.lost.update(130, kNow + 200 * kSecond);
     auto found = findings(sink, kNow + 500 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_lost, service::Severity::warning, kNow)));
     EXPECT_EQ(found[0].text, "the ring overwrote 130 events before the sink read them, the last 300.0 s ago");
     EXPECT_THAT(findings(sink, kNow + 500 * kSecond + 1), IsEmpty());
     sink.ended = true;
-    sink.behind.see(true, kNow);
+    sink.behind.update(true, kNow);
     EXPECT_THAT(findings(sink, kNow + 300 * kSecond),
                 ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow),
                             is(Stage::sink_lost, service::Severity::warning, kNow)));
@@ -226,8 +320,8 @@ TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
 
 TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
     auto feed = good_feed();
-    feed.dropped.see(7, kNow);
-    feed.missing.see(7, kNow);
+    feed.dropped.update(7, kNow);
+    feed.missing.update(7, kNow);
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::kernel_drops, service::Severity::warning, kNow),
                                    is(Stage::gap, service::Severity::warning, kNow)));
@@ -235,10 +329,10 @@ TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
     EXPECT_THAT(found[1].text, EndsWith("the kernel dropped 7 datagrams since startup"));
 }
 
-TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits) {
+TEST(Findings, ASinkWithoutItsConnectionIsAFindingAfterItsPatienceThoughNothingWaits) {
     auto sink = good_sink();
     sink.connected = false;
-    sink.disconnected.see(true, kNow);
+    sink.disconnected.update(true, kNow);
     sink.last_error = "Connection refused";
     sink.last_error_at = kNow + sink.patience_ns - kSecond;
     EXPECT_THAT(findings(sink, kNow + sink.patience_ns), IsEmpty());
@@ -250,16 +344,16 @@ TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits
 TEST(Findings, ASinkThatIsBehindBecauseItIsDisconnectedIsOneFindingThatNamesTheCause) {
     auto sink = good_sink();
     sink.connected = false;
-    sink.disconnected.see(true, kNow);
+    sink.disconnected.update(true, kNow);
     sink.account.queued = 9;
-    sink.behind.see(true, kNow + kSecond);
+    sink.behind.update(true, kNow + kSecond);
     sink.last_error = "Connection refused";
     sink.last_error_at = kNow + sink.patience_ns;
     const auto later = kNow + sink.patience_ns + 2 * kSecond;
     auto found = findings(sink, later);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
     EXPECT_EQ(found[0].text, "it is not connected; 9 events queued; its last error, 2.0 s ago: Connection refused");
-    sink.disconnected.see(false, later);
+    sink.disconnected.update(false, later);
     EXPECT_THAT(findings(sink, later), ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow + kSecond)));
 }
 
@@ -269,8 +363,8 @@ TEST(Findings, ASinkIsBehindOrHasEnded) {
     sink.account.queued = 9;
     sink.lag_ns = 5 * kSecond;
     sink.last_error = "disk full";
-    sink.last_error_at = kNow - 600 * kSecond;  // perhaps of another problem
-    sink.behind.see(true, kNow);
+    sink.last_error_at = kNow - 600 * kSecond;  // possibly caused by another problem
+    sink.behind.update(true, kNow);
     auto found = findings(sink, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
     EXPECT_EQ(found[0].text, "9 events queued, the oldest for 5.0 s; its last error, 600.0 s ago: disk full");
@@ -278,19 +372,19 @@ TEST(Findings, ASinkIsBehindOrHasEnded) {
     EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has stopped"));
 }
 
-TEST(Findings, StuckClientsAreToldForTenSecondsAndAreNoError) {
+TEST(Findings, StuckClientsAreAFindingForTenSecondsAndNoError) {
     auto sink = good_sink();
-    sink.stalled.see(2, kNow);
+    sink.stalled.update(2, kNow);
     const auto found = findings(sink, kNow + 5 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::warning, kNow)));
     EXPECT_THAT(found[0].text, EndsWith("disconnected: 2"));
     EXPECT_THAT(findings(sink, kNow + 11 * kSecond), IsEmpty());
 }
 
-TEST(Findings, HaltedInstrumentsAreToldWhileTheChannelTrades) {
+TEST(Findings, HaltedInstrumentsAreAFindingWhileTheChannelTrades) {
     auto feed = good_feed();
     feed.instruments_halted = 3;
-    feed.some_halted.see(true, kNow);
+    feed.some_halted.update(true, kNow);
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::halted, service::Severity::info, kNow)));
     EXPECT_EQ(found[0].text, "instruments not trading: 3");
@@ -300,16 +394,17 @@ TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
     State state;
     state.now = kNow;
     state.feeds = {good_feed(), good_feed()};
-    state.feeds[0].missing.see(1, kNow);
+    state.feeds[0].missing.update(1, kNow);
     state.feeds[1].last_datagram = kNow - 60 * kSecond;
     state.rings.emplace_back().silent = {true, kNow};
     state.sinks = {good_sink()};
     state.sinks[0].ended = true;
     EXPECT_THAT(findings(state, kNow),
-                ElementsAre(Field(&Finding::stage, Stage::stale), Field(&Finding::stage, Stage::receive_thread),
+                ElementsAre(Field(&Finding::stage, Stage::receive_thread), Field(&Finding::stage, Stage::stale),
                             Field(&Finding::stage, Stage::sink_behind), Field(&Finding::stage, Stage::gap)));
     EXPECT_FALSE(is_good(state));
-    EXPECT_EQ(report_line(state), "stale: feed 'a': nothing received for 60.0 s (since 2020-01-30T15:29:00Z)\n");
+    EXPECT_EQ(report_line(state),
+              "receive thread: ring '': the receive thread of ring '' does not respond (since 2020-01-30T15:30:00Z)\n");
 }
 
 TEST(Findings, AWarningAloneIsStillGood) {
@@ -317,7 +412,7 @@ TEST(Findings, AWarningAloneIsStillGood) {
     state.now = kNow;
     EXPECT_EQ(report_line(state), "good\n");
     state.feeds = {good_feed()};
-    state.feeds[0].missing.see(1, kNow);
+    state.feeds[0].missing.update(1, kNow);
     EXPECT_TRUE(is_good(state));
     EXPECT_THAT(report_line(state), StartsWith("good, but gap: feed 'a': 1 sequence numbers are missing"));
     EXPECT_THAT(report_json(state),
@@ -327,16 +422,16 @@ TEST(Findings, AWarningAloneIsStillGood) {
 
 TEST(Findings, WhatIsSoOrNotKeepsTheTimeWhenItBegan) {
     Condition condition;
-    condition.see(false, 1);
-    condition.see(true, 5);
-    condition.see(true, 9);
+    condition.update(false, 1);
+    condition.update(true, 5);
+    condition.update(true, 9);
     EXPECT_TRUE(condition.holds);
     EXPECT_EQ(condition.since, 5);
-    condition.see(false, 11);
+    condition.update(false, 11);
     EXPECT_EQ(condition.since, 11);
 }
 
-// Tables as Linux 6.1 printed them.
+// Tables printed by Linux 6.1.
 TEST(Link, AGroupIsFoundInTheKernelsTableOnItsInterface) {
     constexpr std::string_view kTable =
         "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n"

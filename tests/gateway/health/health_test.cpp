@@ -1,4 +1,4 @@
-// A whole gateway whose parts are broken one after the other: its health names what is.
+// A whole gateway with faults in one part after another: its health names the fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@
 #include <millpond/feed/quotes_encoder.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
 #include "gateway/feeds/itch/settings.hpp"
@@ -53,7 +55,7 @@ using ::testing::StartsWith;
 using test::ItchSender;
 using test::RunningGateway;
 
-TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
+TEST(Health, AFeedThatNeverSendsAndOneThatStopsHaveDifferentFindings) {
     RunningGateway gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
     EXPECT_EQ(gateway.found(Stage::no_datagrams).of, "feed 'f'");
     gateway.send_quote();
@@ -124,7 +126,7 @@ TEST(Health, ASilenceIsNotHiddenByDatagramsOfOtherChannelsOrByGarbage) {
     }));
 }
 
-TEST(Health, AFeedTakesTheChannelThatItIsToldWhicheverComesFirst) {
+TEST(Health, AFeedHasItsConfiguredChannelWhicheverComesFirst) {
     RunningGateway gateway{
         "chosen", [](Config& config) { config.feeds[0].use<quotes::Settings>().from_channel = std::uint16_t{1}; }};
     gateway.send_quote();
@@ -138,8 +140,8 @@ TEST(Health, AFeedTakesTheChannelThatItIsToldWhicheverComesFirst) {
     EXPECT_EQ(reader.instrument(0)->symbol.view(), "MSFT");
 }
 
-// NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
-TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
+// The datagram has the system event 'C' (end of messages) of NASDAQ TotalView-ITCH 5.0 in MoldUDP64.
+TEST(Health, TheEndOfASessionIsAFindingAndNoFault) {
     RunningGateway gateway{"halt", [](Config& config) {
                                config.feeds[0].stale_seconds = 1;
                                config.feeds[0].use<itch::Settings>().max_orders = 64;
@@ -162,7 +164,7 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
     EXPECT_TRUE(gateway.watch_until([](const State& state) { return is_good(state); }));
 }
 
-// MoldUDP64 and MACH datagrams that end the session, without the venue's system event before them.
+// MoldUDP64 and MACH datagrams end the session here, without an earlier system event of the venue.
 TEST(Health, ASessionThatItsFramingEndsIsOver) {
     for (const bool miax : {false, true}) {
         RunningGateway gateway{"over", [&](Config& config) {
@@ -194,7 +196,7 @@ TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     RunningGateway gateway{"behind", [](Config& config) {
                                auto& csv = config.add<csv::Settings>();
                                csv.path = "/dev/full";
-                               csv.flush_ms = 10;
+                               csv.flush = std::chrono::milliseconds{10};
                            }};
     gateway.send_quote();
     const auto found = gateway.found(Stage::sink_behind);
@@ -211,7 +213,7 @@ TEST(Health, ASinkThatTheRingLapsWhileItStandsStillIsAnErrorAndHoldsUpNoEnd) {
         RunningGateway gateway{"stuck", [&](Config& config) {
                                    auto& csv = config.add<csv::Settings>();
                                    csv.path = fifo;
-                                   csv.flush_ms = 10;
+                                   csv.flush = std::chrono::milliseconds{10};
                                    config.rings[0].capacity = 1'024;
                                }};
         EXPECT_TRUE(gateway.watch_until([&](const State& state) {
@@ -230,9 +232,9 @@ TEST(Health, MessagesThatAreRejectedAreAFindingThoughTheirQuotesAreNewSince) {
     std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
     feed::QuotesEncoder encoder{{.channel = 0, .session = 1}};
     encoder.begin(buffer);
-    ASSERT_TRUE(encoder.add(quote_of(0, 10'000), feed::Venue{"X"}, feed::Symbol{"AAPL"}));
+    ASSERT_TRUE(encoder.add(quote_of(0, feed::price_from<10'000>(10'000)), feed::Venue{"X"}, feed::Symbol{"AAPL"}));
     const auto bytes = encoder.finish(0);
-    buffer[bytes.size() - 1] = std::byte{7};  // no character of a name
+    buffer[bytes.size() - 1] = std::byte{7};  // not a character of a name
     gateway.send(bytes);
     gateway.lose(1);
     gateway.send_quote();
@@ -253,7 +255,7 @@ TEST(Health, DatagramsOfAnotherSessionAreAFindingAndVoidNoQuote) {
     EXPECT_EQ(gateway.gateway().pipelines().front()->publisher().board().cleared(0), 0U);
 }
 
-TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
+TEST(Health, AnInstrumentThatIsHaltedInTheDayIsAFindingAndNoFault) {
     RunningGateway gateway{"halted"};
     gateway.send_quote(feed::kHalted);
     const auto found = gateway.found(Stage::halted);
@@ -269,7 +271,7 @@ TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
 TEST(Health, AnImplausibleDelayIsAFindingThatNamesWhatMayBeWrong) {
     RunningGateway gateway{"delay", test::use_itch};
     ItchSender sender{gateway};
-    // No time of the day is within 11 hours of both.
+    // Every time of day differs from at least one of both by more than 11 hours.
     for (const std::int64_t hours : {0, 12}) {
         sender.itch.set_head(1, hours * 3'600'000'000'000);
         sender.send(sender.itch.order_added(static_cast<std::uint64_t>(hours) + 1, 'B', 1, "AAPL",
@@ -287,18 +289,34 @@ TEST(Health, AnImplausibleDelayIsAFindingThatNamesWhatMayBeWrong) {
     EXPECT_THAT(found.text, HasSubstr("check timezone and date of the feed, and the clocks"));
 }
 
+TEST(Health, ExchangeTimesAtTheEndsOfTheirRangeAreImplausibleToo) {
+    for (const auto time : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+        RunningGateway gateway{"extreme"};
+        feed::QuotesEncoder encoder{{.channel = 0, .session = 1}};
+        std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+        auto quote = quote_of(0, feed::price_from<10'000>(10'000));
+        quote.exchange_utc_ns = time;
+        encoder.begin(buffer);
+        ASSERT_TRUE(encoder.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
+        gateway.send(encoder.finish(core::utc_nanos()));
+        EXPECT_THAT(gateway.found(Stage::delay).text,
+                    StartsWith(time < 0 ? "exchange times are 31536000.0 s behind"
+                                        : "exchange times are 31536000.0 s ahead of"));
+    }
+}
+
 TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
     RunningGateway gateway{"stuck", [](Config& config) {
                                auto& sink = config.add<tcp::Settings>();
                                sink.listen = net::SocketAddress::parse("127.0.0.1:0");
                                sink.backlog = 64;
                                sink.send_buffer = 4'096;
-                               sink.stall_seconds = 1;
+                               sink.stall = std::chrono::seconds{1};
                            }};
     const millpond::test::LineClient stuck{gateway.tcp().port(), 4'096};
     EXPECT_TRUE(gateway.watch_until([&](const State& state) {
         gateway.send_quote();
-        // Behind another one too: it is there for ten seconds only.
+        // The finding may follow another one; it lasts for ten seconds only.
         return std::ranges::any_of(findings(state, state.now),
                                    [](const auto& one) { return one.stage == Stage::sink_behind; });
     }));
@@ -306,6 +324,38 @@ TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
     EXPECT_EQ(found.of, "sink 'tcp'");
     EXPECT_EQ(found.text, "clients that accepted no data and were disconnected: 1");
     EXPECT_EQ(found.severity, service::Severity::warning);
+}
+
+TEST(Health, MessagesThatWaitForAServersAnswerAreAFindingAndAMetric) {
+    // Receives requests and never answers.
+    net::UdpReceiver server{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
+    RunningGateway gateway{"waits", [&](Config& config) {
+                               test::use_itch(config);
+                               auto& settings = config.feeds[0].use<itch::Settings>();
+                               settings.rerequest = server.report().local;
+                               settings.rerequest_ms = 1'000;
+                           }};
+    ItchSender sender{gateway};
+    for (std::uint64_t order = 1; order <= 2; ++order) {
+        sender.send(sender.itch.order_added(order, 'B', 100, "AAPL", 1'000'000));
+        sender.lose(1);
+    }
+    const auto found = gateway.found(Stage::waiting);
+    EXPECT_EQ(found.severity, service::Severity::warning);
+    EXPECT_THAT(found.text, AllOf(StartsWith("newer messages have been waiting for missing ones for "),
+                                  HasSubstr(server.report().local.to_string())));
+    const auto metrics = gateway.gateway().page({.path = "/metrics"}).body;
+    const std::string name{"millpond_feed_waiting_seconds{feed=\"f\"} "};
+    ASSERT_THAT(metrics, HasSubstr(name));
+    EXPECT_GE(std::stod(metrics.substr(metrics.find(name) + name.size())), 1.0);
+}
+
+TEST(Health, AFeedThatIsJoinedWithinItsSenderSessionSaysSo) {
+    RunningGateway gateway{"late"};
+    EXPECT_EQ(gateway.found(Stage::no_datagrams).severity, service::Severity::warning);
+    gateway.lose(1);
+    gateway.send_quote();
+    EXPECT_THAT(gateway.found(Stage::joined_late).text, StartsWith("the session was joined at message 2: "));
 }
 
 TEST(Health, TheReportHoldsEveryPart) {
@@ -332,11 +382,10 @@ constexpr std::string_view kUp =
     "ip link add eth9 type veth peer name eth8 && ip link set eth8 up && ip addr add 10.9.9.1/24 dev eth9 && "
     "ip link set eth9 up multicast on";
 
-/// How a command of the shell ends.
+/// Exit status of a shell command.
 int run(std::string_view command) { return std::system(std::string{command}.c_str()); }
 
-/// Runs `test` in a network of its own with the interface eth9, on a thread of its own; false when that is not
-/// permitted.
+/// Runs `test` on a new thread in a new network namespace with the interface eth9; false if that is not permitted.
 bool in_own_network(const std::function<void()>& test) {
     bool permitted = false;
     std::thread{[&] {
@@ -355,10 +404,13 @@ TEST(Health, ALinkThatIsDownAndAGroupThatIsLostAreFound) {
         EXPECT_TRUE(gateway.becomes_good());
         ASSERT_EQ(run("ip link set eth9 down"), 0);
         EXPECT_EQ(gateway.found(Stage::link).text, "interface eth9 is down");
-        ASSERT_EQ(run("ip link del eth9 && " + std::string{kUp}), 0);
+        ASSERT_EQ(run("ip link del eth9"), 0);
         EXPECT_EQ(gateway.found(Stage::group_not_joined).text, "the group of 239.9.9.9:5009 is not joined on eth9");
+        ASSERT_EQ(run(kUp), 0);
+        EXPECT_TRUE(gateway.becomes_good()) << "it is joined again";
+        EXPECT_THAT(gateway.logged(), HasSubstr("interface eth9 was made again; joined again"));
     });
-    if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
+    if (!permitted) GTEST_SKIP() << "needs a network namespace with a veth pair";
 }
 
 TEST(Health, AReRequestServerWithoutARouteIsAFindingUntilThereIsOne) {
@@ -373,7 +425,7 @@ TEST(Health, AReRequestServerWithoutARouteIsAFindingUntilThereIsOne) {
         ASSERT_EQ(run("ip address add 10.98.0.1/32 dev lo"), 0);
         EXPECT_TRUE(gateway.becomes_good());
     });
-    if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
+    if (!permitted) GTEST_SKIP() << "needs a network namespace with a veth pair";
 }
 
 }  // namespace

@@ -43,6 +43,18 @@ TEST(Request, AValueOfAnotherTypeIsRefusedByKey) {
     EXPECT_FALSE(parse_request(R"({"account":false})").account);
 }
 
+TEST(Request, DepthIsANumberOfLevelsOrFull) {
+    const auto request = parse_request(R"({"subscribe":["AAPL"],"depth":10,"orders":true})");
+    EXPECT_EQ(request.depth, (Depth{.levels = 10, .orders = true}));
+    EXPECT_EQ(parse_request(R"({"subscribe":["AAPL"],"depth":"full"})").depth.levels, feed::kFullDepth);
+    EXPECT_EQ(parse_request(R"({"subscribe":["AAPL"],"orders":false})").depth, Depth{});
+    for (const std::string depth : {"0", "-1", "1.5", "4294967295", "\"all\"", "true", "[10]"}) {
+        EXPECT_THAT(refusal(R"({"subscribe":["AAPL"],"depth":)" + depth + "}"), HasSubstr("'depth' must be")) << depth;
+    }
+    EXPECT_THAT(refusal(R"({"depth":10})"), HasSubstr("belong to 'subscribe'"));
+    EXPECT_THAT(refusal(R"({"unsubscribe":["AAPL"],"orders":true})"), HasSubstr("belong to 'subscribe'"));
+}
+
 TEST(Request, AKeyThatIsThereTwiceIsRefused) {
     EXPECT_THAT(refusal(R"({"subscribe":["A"],"subscribe":["B"]})"), HasSubstr("Duplicate key"));
 }

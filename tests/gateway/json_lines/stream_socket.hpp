@@ -16,7 +16,7 @@ namespace millpond::gateway::test {
 
 inline constexpr std::int64_t kPatienceNs = 60'000'000'000;
 
-/// A TCP socket with which a broker's port is found and tried.
+/// A TCP socket that finds a free port for a broker, or probes the broker's port.
 class StreamSocket {
 public:
     ~StreamSocket() { ::close(fd_); }
@@ -24,7 +24,7 @@ public:
     StreamSocket(const StreamSocket&) = delete;
     StreamSocket& operator=(const StreamSocket&) = delete;
 
-    /// A port of loopback that no process uses; it stays ours as long as the socket.
+    /// A free port of loopback, reserved as long as the socket exists.
     [[nodiscard]] std::uint16_t free_port() {
         sockaddr_in address = at("127.0.0.1", 0);
         socklen_t size = sizeof(address);
@@ -50,7 +50,7 @@ private:
     int fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 
-/// Until a process listens there. Throws std::runtime_error that names `who` when none does.
+/// Waits until a process listens at the port. Throws std::runtime_error that names `who` after a timeout.
 inline void wait_for_port(const std::string& who, const std::string& host, std::uint16_t port) {
     const auto until = core::monotonic_nanos() + kPatienceNs;
     while (!StreamSocket{}.reaches(host, port)) {

@@ -16,7 +16,7 @@
 
 #include <unistd.h>
 
-#include <millpond/net/pcap_reader.hpp>
+#include <millpond/files/pcap_reader.hpp>
 
 #include "gateway/receive/capture_ring.hpp"
 #include "tests/service/certificate.hpp"
@@ -25,7 +25,7 @@
 namespace millpond::gateway {
 namespace {
 
-const service::Say kSilent = [](service::Severity, std::string_view, const std::string&) {};
+const service::LogFunction kSilent = [](service::Severity, std::string_view, const std::string&) {};
 
 std::vector<std::byte> datagram(std::uint64_t number) {
     std::vector<std::byte> bytes(number % 1'500);
@@ -34,7 +34,7 @@ std::vector<std::byte> datagram(std::uint64_t number) {
 }
 
 TEST(CaptureRing, WhatGoesInComesOutInOrderRoundAfterRound) {
-    CaptureRing ring{4'096};
+    CaptureRing ring{1 << 14};
     std::uint64_t in = 0;
     std::uint64_t out = 0;
     while (out < 5'000) {
@@ -51,7 +51,7 @@ TEST(CaptureRing, WhatGoesInComesOutInOrderRoundAfterRound) {
     }
 }
 
-TEST(CaptureRing, WhatFindsNoRoomIsCountedAndTheRestIsWhole) {
+TEST(CaptureRing, DatagramsThatDoNotFitAreCountedAndTheRestAreComplete) {
     CaptureRing ring{1'024};
     const std::vector<std::byte> bytes(100);
     std::uint64_t kept = 0;
@@ -73,7 +73,7 @@ TEST(CaptureRing, PuttingNeedsNoHeapNoFaultNoSystemCall) {
         return kept;
     };
 #if defined(__SANITIZE_THREAD__)
-    EXPECT_TRUE(work());  // what the race detector itself needs is not the program's
+    EXPECT_TRUE(work());  // the race detector's own allocations do not count
 #else
     millpond::test::expect_free_of_cost(work);
 #endif
@@ -106,11 +106,11 @@ TEST(CaptureRing, TwoThreadsAgree) {
     EXPECT_EQ(wrong, 0U);
 }
 
-/// The numbers (times) of the datagrams in a file.
+/// Times of the datagrams in a file, which the tests use as numbers.
 std::vector<std::int64_t> numbers_in(const std::string& path) {
     std::vector<std::int64_t> numbers;
-    net::PcapReader reader{path};
-    for (net::CapturedDatagram read; reader.next(read);) {
+    files::PcapReader reader{path};
+    for (files::CapturedDatagram read; reader.next(read);) {
         const auto wanted = datagram(static_cast<std::uint64_t>(read.utc_ns));
         EXPECT_TRUE(std::equal(read.payload.begin(), read.payload.end(), wanted.begin(), wanted.end()));
         EXPECT_EQ(read.destination.to_string(), "224.0.105.2:51002");
@@ -174,9 +174,9 @@ TEST(Capture, ASessionHasFilesOfItsOwnAndWhatComesLateOfTheOneBeforeGoesThere) {
         const auto put = [&](std::int64_t number, bool before) {
             capture.put(0, number, datagram(static_cast<std::uint64_t>(number)), before);
         };
-        ASSERT_TRUE(capture.begin_session());  // into an empty file: it is not left behind
+        ASSERT_TRUE(capture.begin_session());  // an empty file is not kept
         put(1, false);
-        put(2, true);  // nothing is before
+        put(2, true);  // there is no earlier file
         ASSERT_TRUE(capture.begin_session());
         put(3, true);
         put(4, false);
@@ -216,7 +216,7 @@ TEST(Capture, AFullDiskIsToldAndWhatDoesNotFitTheRingIsCounted) {
     const millpond::test::Folder folder{"capture-full"};
     std::filesystem::create_symlink("/dev/full", folder / "main.pcap");
     std::atomic<int> told{0};
-    Capture capture{{.folder = folder / "", .name = "main", .buffer_bytes = 4'096},
+    Capture capture{{.folder = folder / "", .name = "main", .buffer_bytes = 8'192},
                     {net::SocketAddress::parse("224.0.105.2:51002")},
                     [&](service::Severity severity, std::string_view, const std::string& text) {
                         if (severity == service::Severity::error && text.find("No space left") != std::string::npos)

@@ -16,13 +16,14 @@
 #include "gateway/sinks/sink_thread.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 
 namespace millpond::gateway {
 namespace {
 
 constexpr std::int64_t kPatienceNs = 20'000'000'000;
 
-/// What a subscriber of the second gateway gets.
+/// Events that a subscriber of the second gateway receives.
 struct Subscriber {
     void on(const feed::Quote& quote) { bids.push_back(quote.bid_price); }
     void on(const feed::Trade&) {}
@@ -36,7 +37,7 @@ struct Subscriber {
     std::uint64_t missed{0};
 };
 
-/// The second gateway of a chain: it receives `quotes` datagrams and publishes to a ring of its own.
+/// The second gateway of a chain: receives `quotes` datagrams and publishes to its ring.
 class Downstream {
 public:
     Downstream() : pipeline_(config_.rings.front(), config_), reader_({.name = config_.rings.front().name}) {
@@ -44,10 +45,10 @@ public:
     }
     [[nodiscard]] net::SocketAddress address() const {
         net::SocketAddress result;
-        pipeline_.for_each_feed([&](const auto& line) { result = line.receiver().report().local; });
+        pipeline_.for_each_feed([&](const auto& feed) { result = feed.receiver().report().local; });
         return result;
     }
-    /// Reads on until so many quotes have come.
+    /// Polls until this many quotes have been read.
     void read(std::size_t quotes) {
         const auto deadline = core::monotonic_nanos() + kPatienceNs;
         while (subscriber.bids.size() < quotes && core::monotonic_nanos() < deadline) {
@@ -75,9 +76,13 @@ TEST(Chain, WhatTheFirstGatewaysSinkMissedIsAGapOfTheSecond) {
     constexpr std::uint64_t kCapacity = 256;
     TestRing first{"chain1", kCapacity};
     Downstream second;
-    const service::Say silent = [](service::Severity, std::string_view, const std::string&) {};
+    const service::LogFunction silent = [](service::Severity, std::string_view, const std::string&) {};
     SinkThread sink{{.ring = first.name, .name = "udp"},
-                    std::make_unique<udp::UdpSink>(udp::Options{.to = second.address()}, 42, silent),
+                    std::make_unique<udp::UdpSink>(test::settings_with<udp::Settings>([&](auto& s) {
+                                                       s.to = second.address();
+                                                       s.refresh_seconds = 3'600;  // it counts quotes
+                                                   }),
+                                                   42, silent),
                     silent};
     first.publish_quotes(10);
     while (sink.round(core::monotonic_nanos()) != 0) {

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t kOneSecond = 1'000'000'000;
 
-/// A ring as the receive thread has it, and what of its instruments a late reader is told to be incomplete.
+/// A ring as the receive thread has it, and the instruments that a late reader sees as incomplete.
 class FeedLossTest : public ::testing::Test {
 public:
     void on(const feed::Gap& gap) {
@@ -62,7 +62,7 @@ protected:
         for (const auto& gap : gaps_) result.push_back(gap.reason);
         return result;
     }
-    /// A beat after another datagram.
+    /// Beats after another datagram.
     void hear(FeedLoss& loss, std::int64_t at) {
         ++seen_.datagrams;
         ++seen_.next;
@@ -89,7 +89,7 @@ TEST_F(FeedLossTest, SilenceIsAGapOnceWhenSomethingHadBeenHeard) {
     EXPECT_THAT(incomplete(), ElementsAre(0U));
 }
 
-TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
+TEST_F(FeedLossTest, AFeedThatContinuesWithoutAGapHasItsQuotesConfirmed) {
     FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
     hear(loss, kOneSecond);
     publish(0, 5);
@@ -99,14 +99,14 @@ TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
     publish(1, 8);
     loss.beat(seen_, 3 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
-    ++seen_.datagrams;  // one that the decoder could not follow, or a heartbeat of another number
+    ++seen_.datagrams;  // a datagram without a usable number, or a heartbeat with another number
     loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     ++seen_.agreed;
     loss.beat(seen_, 4 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U)) << "what was lost before the silence stays lost";
     EXPECT_EQ(board().quote(1).event.bid_price, 8);
-    // The next silence is one more, and ends likewise.
+    // The next silence counts again, and ends in the same way.
     loss.beat(seen_, 6 * kOneSecond, *this);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     hear(loss, 7 * kOneSecond);
@@ -114,7 +114,7 @@ TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
     EXPECT_EQ(gaps_.size(), 2U);
 }
 
-TEST_F(FeedLossTest, AFeedThatGoesOnBehindAHoleHasNothingConfirmed) {
+TEST_F(FeedLossTest, AFeedThatContinuesAfterAGapHasNoQuoteConfirmed) {
     FeedLoss loss{{.channel = 0, .patience_ns = kOneSecond, .sequenced = true}};
     hear(loss, kOneSecond);
     publish(0, 5);
@@ -171,7 +171,7 @@ TEST_F(FeedLossTest, WhatTheKernelDropsOfAFeedWithoutNumbersIsAGapThatCoversWhat
     seen_.dropped = 7;
     hear(loss, 2 * kOneSecond);
     EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::dropped));
-    publish(1, 6);  // it stood in the buffer in front of what was dropped
+    publish(1, 6);  // the quote was in the buffer before the dropped datagram
     hear(loss, 3 * kOneSecond);
     EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
     publish(1, 7);

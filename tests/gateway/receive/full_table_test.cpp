@@ -1,4 +1,4 @@
-// A running gateway with more instruments or orders than its tables hold: health, log and page say which bound it is.
+// A running gateway with more instruments or orders than its tables hold: health, log and page name the limit.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ bool has_stage(const State& state, Stage stage) {
     return false;
 }
 
-TEST(FullTable, InstrumentsWithoutRoomAreAFindingALogLineAndOnThePage) {
+TEST(FullTable, InstrumentsThatDoNotFitAreAFindingALogLineAndOnThePage) {
     RunningGateway gateway{"full", [](Config& config) {
                                test::use_itch(config);
                                config.feeds[0].use<itch::Settings>().max_orders = 1'000;
@@ -54,15 +54,14 @@ TEST(FullTable, InstrumentsWithoutRoomAreAFindingALogLineAndOnThePage) {
                                                R"("bound":"max_instruments")"));
     EXPECT_THAT(gateway.logged(), HasSubstr("the table of 64 instruments is full"));
     EXPECT_THAT(gateway.logged(), HasSubstr("raise max_instruments"));
-    // Instruments keep their places: those that are missing stay missing in the next session.
+    // Instruments keep their ids: missing ones stay missing in the next session.
     ItchSender next{gateway, "S2"};
-    next.heartbeat();
-    next.heartbeat();
+    for (int i = 0; i < 2; ++i) next.send(next.itch.system_event('O'));
     ASSERT_TRUE(gateway.watch_until([](const State& seen) { return seen.pools[1].used == 0; }));
     EXPECT_EQ(gateway.found(Stage::table_full).text, found.text);
 }
 
-TEST(FullTable, OrdersWithoutRoomAreAFindingUntilTheNextSession) {
+TEST(FullTable, OrdersThatDoNotFitAreAFindingUntilTheNextSession) {
     RunningGateway gateway{"orders", [](Config& config) {
                                test::use_itch(config);
                                config.feeds[0].use<itch::Settings>().max_orders = 16;
@@ -79,8 +78,7 @@ TEST(FullTable, OrdersWithoutRoomAreAFindingUntilTheNextSession) {
                 HasSubstr(R"("used":16,"capacity":16,"refused":84,"missing":84,"bound":"max_orders")"));
     EXPECT_THAT(gateway.logged(), HasSubstr("feed 'f': the table of 16 orders is full"));
     ItchSender next{gateway, "S2"};
-    next.heartbeat();
-    next.heartbeat();
+    for (int i = 0; i < 2; ++i) next.send(next.itch.system_event('O'));
     EXPECT_TRUE(gateway.watch_until([](const State& state) { return !has_stage(state, Stage::table_full); }));
     EXPECT_EQ(gateway.gateway().health()->pools[1].refused, 84U) << "the count goes on";
 }

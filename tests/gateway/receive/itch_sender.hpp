@@ -16,7 +16,7 @@
 
 namespace millpond::gateway::test {
 
-/// ITCH messages to the feed of a running gateway, one in a datagram.
+/// Sends ITCH messages to the feed of a running gateway, one in each datagram.
 class ItchSender {
 public:
     explicit ItchSender(RunningGateway& gateway, std::string_view session = "S1") : gateway_(gateway), mold_(session) {}
@@ -27,6 +27,14 @@ public:
         mold_.begin(buffer_);
         ASSERT_TRUE(mold_.add(message));
         gateway_.send(mold_.finish());
+    }
+    /// Skips the next messages.
+    void lose(std::uint64_t count) {
+        for (; count != 0; --count) {
+            mold_.begin(buffer_);
+            ASSERT_TRUE(mold_.add(itch.system_event('S')));
+            static_cast<void>(mold_.finish());
+        }
     }
     void heartbeat() {
         mold_.begin(buffer_);
@@ -39,7 +47,7 @@ private:
     std::array<std::byte, 1'472> buffer_{};
 };
 
-/// A small itch feed.
+/// Makes the feed a small ITCH feed.
 inline void use_itch(Config& config) {
     config.feeds[0].use<itch::Settings>().max_orders = 64;
     config.rings[0].max_instruments = 16;

@@ -19,34 +19,34 @@
 
 namespace millpond::gateway::test {
 
-/// So many quotes a test of a broker sends: MILLPOND_BROKER_QUOTES, or else `usual`.
+/// Number of quotes that a test of a broker sends: MILLPOND_BROKER_QUOTES, or `usual` if unset.
 inline std::uint64_t broker_quotes(std::uint64_t usual) {
     const char* wanted = std::getenv("MILLPOND_BROKER_QUOTES");
     return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
 }
 
-/// Sends a running gateway quotes of some symbols in turn, the n-th of all with the bid n, no faster than it takes
-/// them: none is lost on the way in.
+/// Sends quotes of several symbols in turn to a running gateway, the n-th with the bid n, at the rate at which the
+/// gateway receives them, so that none is lost.
 class PacedQuotes {
 public:
     static constexpr std::uint64_t kSymbols = 16;
-    static constexpr std::uint64_t kMostOnTheWay = 1'000;
+    static constexpr std::uint64_t kMaxOnTheWay = 1'000;
 
-    /// follower: what must never be lapped by the ring, which holds at least four times kMostOnTheWay.
+    /// follower: a consumer that the ring must never lap; the ring holds at least four times kMaxOnTheWay.
     explicit PacedQuotes(RunningGateway& gateway, const Consumer* follower = nullptr)
         : gateway_(gateway), follower_(follower) {}
 
     static std::string symbol(std::uint64_t n) { return "S" + std::to_string(n % kSymbols); }
-    /// The newest of the first `count` quotes that is of the symbol of the n-th.
+    /// Number of the newest of the first `count` quotes with the symbol of the n-th.
     static std::uint64_t newest_of(std::uint64_t n, std::uint64_t count) {
         return count - (count - n % kSymbols) % kSymbols;
     }
 
-    /// Until so many are sent in all.
+    /// Sends quotes until `count` have been sent in total.
     void send_up_to(std::uint64_t count) {
         std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
         while (sent_ < count) {
-            while (published() + kMostOnTheWay < sent_ || consumed() + kMostOnTheWay < published()) {
+            while (published() + kMaxOnTheWay < sent_ || consumed() + kMaxOnTheWay < published()) {
                 std::this_thread::yield();
             }
             encoder_.begin(buffer);
@@ -55,11 +55,11 @@ public:
         }
     }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
-    /// Events on the ring, what the feed's beginning itself published among them.
+    /// Number of events on the ring, including those of the feed's start.
     [[nodiscard]] std::uint64_t published() const {
         return gateway_.gateway().pipelines().front()->publisher().published().read();
     }
-    /// That the receive path has taken all, and that no loss, fault or refusal is counted there.
+    /// Expects that the receive path has received all quotes without a counted loss, error or rejection.
     void expect_all_received() {
         Totals totals;
         EXPECT_TRUE(gateway_.watch_until([&](const health::State&) {

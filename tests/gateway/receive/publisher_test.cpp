@@ -6,6 +6,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/market/quote_board.hpp>
 #include <millpond/metrics/histogram_snapshot.hpp>
 
 #include "tests/gateway/sinks/ring_fixture.hpp"
@@ -19,13 +20,26 @@ std::uint64_t samples(const metrics::LatencyHistogram& histogram) {
     return snapshot.count();
 }
 
+/// An event that nothing handles: a Publisher and a board must not take it silently.
+struct NewEvent {
+    static constexpr auto kKind = static_cast<feed::EventKind>(99);
+    feed::InstrumentId instrument{0};
+    std::uint16_t channel{0};
+    std::uint64_t receive_ticks{0};
+};
+template <class Board, class Event>
+concept Stores = requires(Board& board, const Event& event) { board.store(event, 1); };
+static_assert(feed::EventHandler<Publisher>);
+static_assert(!feed::HandlerOf<Publisher, NewEvent>);
+static_assert(Stores<market::QuoteBoardWriter, feed::Trade> && !Stores<market::QuoteBoardWriter, NewEvent>);
+
 TEST(Publisher, TakesLatenciesOfWhatADatagramCausedAndOfNothingElse) {
     TestRing ring{"publisher"};
     feed::InstrumentTable instruments{16};
     Notices notices;
     Publisher publisher{ring.writer, instruments, notices};
     auto quote = quote_of(0, 1);
-    publisher.on(quote);  // of a rebuilt book
+    publisher.on(quote);  // a quote of a rebuilt book
     publisher.on(feed::Gap{.receive_utc_ns = core::utc_nanos()});
     publisher.on(feed::Gap{.receive_utc_ns = core::utc_nanos(), .receive_ticks = core::ticks()});
     publisher.confirm(quote);

@@ -16,7 +16,7 @@ TEST(TickClock, APreemptionWhileItIsSetDoesNotSetItWrong) {
     clock.set([&asked] {
         const auto now = core::utc_nanos();
         if (asked++ != 0) return now;
-        while (core::utc_nanos() - now < kPauseNs) {  // the time is taken, then another thread runs
+        while (core::utc_nanos() - now < kPauseNs) {  // another thread runs after the clock was read
         }
         return now;
     });

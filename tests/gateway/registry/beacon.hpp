@@ -8,9 +8,10 @@
 
 #include "gateway/sinks/kind_of.hpp"
 #include "gateway/sinks/ring_sink.hpp"
+#include "service/config_error.hpp"
 #include "service/token.hpp"
 
-/// A kind of sink that no folder of the gateway knows: all that a new kind needs.
+/// A kind of sink outside of the gateway's folders, with everything that a new kind needs.
 namespace millpond::gateway::beacon {
 
 struct Settings : SinkBasics {
@@ -21,29 +22,29 @@ struct Settings : SinkBasics {
     [[nodiscard]] static const SinkKind& kind() noexcept;
 };
 
-/// A light for each instrument, which is on while the instrument's newest quote is complete.
+/// A sink with a light for each instrument, which is on while the instrument's newest quote is complete.
 class Beacon final : public Sink {
 public:
     explicit Beacon(std::uint64_t bursts) : bursts_(bursts) {}
-    /// A light cannot fail: an event is delivered when it is taken, and nothing is held.
-    [[nodiscard]] std::size_t room() const noexcept override { return 1'000; }
+    /// A large constant: events are delivered in on(), and none are held.
+    [[nodiscard]] std::size_t available() const noexcept override { return 1'000; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
-    void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol&) override {}
+    void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol&, unsigned) override {}
     void board(const feed::Quote& quote, std::uint64_t) override {
         lit_.erase(quote.instrument);
         if ((quote.flags & feed::kIncomplete) == 0) lit_[quote.instrument] = quote.channel;
     }
     void board(const feed::Status&, std::uint64_t) override {}
-    Taken on(const feed::Quote& quote, std::uint64_t number) override {
+    Admission on(const feed::Quote& quote, std::uint64_t number) override {
         board(quote, number);
         flashes_.add(bursts_);
-        return Taken::kept;
+        return Admission::kept;
     }
-    Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::TradeBreak&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Gap& gap, std::uint64_t) override { return turn_off(gap.channel, feed::kNoInstrument); }
-    Taken on(const feed::Clear& clear, std::uint64_t) override { return turn_off(clear.channel, clear.instrument); }
+    Admission on(const feed::Trade&, std::uint64_t) override { return Admission::filtered; }
+    Admission on(const feed::TradeBreak&, std::uint64_t) override { return Admission::filtered; }
+    Admission on(const feed::Status&, std::uint64_t) override { return Admission::filtered; }
+    Admission on(const feed::Gap& gap, std::uint64_t) override { return turn_off(gap.channel, feed::kNoInstrument); }
+    Admission on(const feed::Clear& clear, std::uint64_t) override { return turn_off(clear.channel, clear.instrument); }
     void missed(std::uint64_t, std::uint64_t) override { lit_.clear(); }
     void step(std::int64_t) override { lights_.set(lit_.size()); }
     void finish() override {}
@@ -53,15 +54,16 @@ public:
         visit("flashes_total", "Flashes.", flashes_);
         visit("lights", "Lights that are on.", lights_);
     }
+    [[nodiscard]] SinkHealth health() const noexcept override { return {}; }
 
 private:
-    Taken turn_off(std::uint16_t channel, feed::InstrumentId id) {
+    Admission turn_off(std::uint16_t channel, feed::InstrumentId id) {
         const bool all = id == feed::kNoInstrument;
         std::erase_if(lit_, [&](const auto& one) { return one.second == channel && (all || one.first == id); });
-        return Taken::kept;
+        return Admission::kept;
     }
     std::uint64_t bursts_;
-    std::map<feed::InstrumentId, std::uint16_t> lit_;  // and their channels
+    std::map<feed::InstrumentId, std::uint16_t> lit_;  // lit instruments with their channels
     core::Tally flashes_, lights_;
 };
 
@@ -80,7 +82,7 @@ protected:
         return kKeys;
     }
     void complete(Settings& settings, const SinkContext& context) const override {
-        if (settings.place.empty()) throw settings::ConfigError(context.user + ": key 'place' is missing");
+        if (settings.place.empty()) throw service::ConfigError(context.user + ": key 'place' is missing");
     }
     [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
         return {{.name = settings.place, .claim = "light " + settings.place}};

@@ -5,7 +5,7 @@
 #include "tests/gateway/registry/beacon.hpp"
 #include "tests/gateway/registry/ticker.hpp"
 
-/// The arrays that a program with the tests' kind and format passes.
+/// Arrays of sink kinds and feed formats that include those of the tests.
 namespace millpond::gateway {
 
 namespace beacon {

@@ -1,5 +1,5 @@
-// registry_program gateway --TABLE KEY=VALUE,... ...: a gateway with the test's kind of sink and feed format beside
-// the built-in ones, for the test of the page.
+// Usage: registry_program gateway --TABLE KEY=VALUE,... ... A gateway with the tests' sink kind and feed format in
+// addition to the built-in ones, for the test of the page.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -14,11 +14,12 @@
 #include <millpond/feed/instrument_table.hpp>
 
 #include "gateway/feeds/format_of.hpp"
+#include "service/config_error.hpp"
 
-/// A feed format that no folder of the gateway knows: all that a new format needs.
+/// A feed format outside of the gateway's folders, with everything that a new format needs.
 namespace millpond::gateway::ticker {
 
-/// A datagram is an ask price of the one instrument, eight bytes as the machine orders them.
+/// Decodes datagrams of eight bytes, each an ask price of the only instrument in the machine's byte order.
 class Decoder {
 public:
     struct Options {
@@ -81,13 +82,13 @@ protected:
         return kKeys;
     }
     void complete(Settings& settings, FeedConfig&, const std::string& user) const override {
-        if (settings.lot == 13) throw settings::ConfigError(user + ": lot_size: 13 is not traded");
+        if (settings.lot == 13) throw service::ConfigError(user + ": lot_size: 13 is not traded");
     }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {
         Decoder::Options options{.lot = settings.lot};
         set_venue(options, feed);
-        return std::make_unique<Line>(feed, LineOptions{}, host.instruments, options);
+        return std::make_unique<OpenFeed>(feed, FeedOptions{}, host.instruments, options);
     }
 };
 

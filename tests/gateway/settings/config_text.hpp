@@ -9,7 +9,7 @@
 
 namespace millpond::gateway {
 
-/// The complete configuration that the text of a file gives. Throws ConfigError.
+/// Reads and completes a configuration from the text of a file. Throws ConfigError.
 inline Config from_toml(std::string_view text) {
     Config config;
     read_toml(text, "gw.toml", config);
@@ -17,7 +17,7 @@ inline Config from_toml(std::string_view text) {
     return config;
 }
 
-/// What is wrong with it, in words.
+/// Error message for the configuration.
 inline std::string error_of(std::string_view text) {
     try {
         from_toml(text);

@@ -14,7 +14,7 @@ inline feed::Quote quote_of(feed::InstrumentId id, feed::Price bid, std::uint64_
     feed::Quote quote;
     quote.instrument = id;
     quote.bid_price = bid;
-    quote.ask_price = bid + 100;
+    quote.ask_price = bid + feed::price_from<100>(1);
     quote.bid_size = size;
     quote.ask_size = size;
     quote.receive_utc_ns = 1'700'000'000'000'000'000;
@@ -36,7 +36,7 @@ inline feed::Clear new_session_of(std::uint16_t channel = 0) {
     return clear;
 }
 
-/// The number behind "key": in a JSON line; -1 when there is none.
+/// The number after "key": in a JSON line; -1 if there is none.
 inline std::int64_t number_in(std::string_view json, std::string_view key) {
     const auto mark = '"' + std::string{key} + "\":";
     const auto at = json.find(mark);

@@ -1,4 +1,4 @@
-// An instrument that is halted and resumes, as every output of a running gateway shows it.
+// A halt and resumption of an instrument at every output of a running gateway.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 using test::ItchSender;
 using test::RunningGateway;
 
-/// The newest of what a ring, or a `quotes` feed, brings.
+/// The newest quote and state from a ring or a `quotes` feed.
 struct Newest {
     void on(const feed::Quote& event) { quote = event; }
     void on(const feed::Trade&) {}
@@ -62,14 +62,14 @@ protected:
     [[nodiscard]] bool client_has(const std::string& part) const {
         return client_.text().find(part) != std::string::npos;
     }
-    /// What a reader of the board gets that comes now.
+    /// Board as a reader that joins now gets it.
     [[nodiscard]] Newest late_joiner() const {
         market::RingReader reader{{.name = gateway_.ring()}};
         Newest newest;
         reader.join(newest);
         return newest;
     }
-    /// What a client of the tcp sink gets that comes now.
+    /// Whether a client that connects to the tcp sink now gets a line with `part`.
     bool late_client_gets(const std::string& part) {
         millpond::test::LineClient late{gateway_.tcp().port()};
         return gateway_.watch_until([&](const health::State&) {
@@ -84,7 +84,7 @@ protected:
                                 test::use_itch(config);
                                 auto& csv = config.add<csv::Settings>();
                                 csv.path = csv_;
-                                csv.flush_ms = 1;
+                                csv.flush = std::chrono::milliseconds{1};
                                 config.add<udp::Settings>().to = udp_.report().local;
                                 config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
                             }};
@@ -136,9 +136,8 @@ TEST_F(HaltOutputs, ABrokenTradeReachesClientsAndReadersAndACircuitBreakerLateOn
     EXPECT_TRUE(late_client_gets(R"("state":"circuit_breaker","reason":"2")"));
     EXPECT_EQ(gateway_.found(health::Stage::halted).text, "the venue says: circuit_breaker, level 2");
     ItchSender next{gateway_, "S2"};
-    next.heartbeat();
-    next.heartbeat();
-    EXPECT_TRUE(wait_for([&] { return late_joiner().channel == feed::TradingState::unknown; }));
+    for (int i = 0; i < 2; ++i) next.send(next.itch.system_event('O'));
+    EXPECT_TRUE(wait_for([&] { return late_joiner().channel == feed::TradingState::start_of_messages; }));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace millpond::gateway {
 
-/// A ring's name that no other run uses at the same time.
+/// A ring name that no other process uses at the same time.
 inline std::string ring_name(std::string_view what) {
     return "test-" + std::string{what} + "-" + std::to_string(getpid());
 }
@@ -30,18 +30,19 @@ inline std::string json_of(std::uint64_t n) {
 
 /// A ring with two named instruments, AAPL and MSFT.
 struct TestRing {
-    explicit TestRing(std::string_view what, std::uint64_t capacity = 1'024)
+    explicit TestRing(std::string_view what, std::uint64_t capacity = 1'024, std::uint32_t depth = 0)
         : name(ring_name(what)),
           writer({.name = name,
                   .capacity = capacity,
                   .max_instruments = 16,
                   .max_channels = 4,
+                  .depth = depth,
                   .memory = {.prefault = true, .mode = 0600}}) {
         writer.name(0, feed::Venue{"X"}, feed::Symbol{"AAPL"});
         writer.name(1, feed::Venue{"X"}, feed::Symbol{"MSFT"});
     }
 
-    /// Publishes quotes of both in turn; the n-th of all has the bid n.
+    /// Publishes quotes of both instruments in turn; the n-th quote has the bid n.
     void publish_quotes(std::uint64_t count) {
         for (std::uint64_t i = 0; i < count; ++i) {
             ++quotes;

@@ -11,10 +11,10 @@ project = "millpond"
 html_title = "millpond"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
-html_extra_path = ["static"]  # the C++ API by Doxygen, the npm package's by TypeDoc, the benches' report
+html_extra_path = ["static"]  # the C++ API by Doxygen, the npm package's by TypeDoc, and the benches' report
 exclude_patterns = ["static"]
 myst_heading_anchors = 4
-# A diagram or a wire layout in a block without a language is plain text.
+# A diagram or wire layout in a block without a language is plain text.
 highlight_language = "none"
 suppress_warnings = ["misc.highlighting_failure"]
 

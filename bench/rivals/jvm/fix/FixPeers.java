@@ -26,11 +26,11 @@ import quickfix.SessionSettings;
 import quickfix.SocketAcceptor;
 
 /**
- * FIX 4.4 acceptors of the Java virtual machine: HOUSE answers each NewOrderSingle of DESK with an ExecutionReport, as the
- * other peers of round_trip_peers_bench do, which starts it.
+ * FIX 4.4 acceptors in Java, started by round_trip_peers_bench: HOUSE answers each NewOrderSingle of DESK with an
+ * ExecutionReport, like the bench's other peers.
  *
  * <p>usage: FixPeers KIND PORT, KIND one of philadelphia-spinning, philadelphia-sleeping, quickfixj. Prints "ready 1" when
- * it listens on this port of loopback; ends when its standard input says "end" or ends.
+ * it listens on this port of loopback. Ends at "end" on standard input, or at the end of that.
  */
 public final class FixPeers {
     private static final int CL_ORD_ID = 11;
@@ -38,7 +38,7 @@ public final class FixPeers {
     private static final int FRUITLESS = 20_000;
     private static final long PATIENCE_NANOS = 20_000_000_000L;
 
-    /** One connection after the other, on the thread that calls. */
+    /** Serves one connection at a time, on the calling thread. */
     private static final class Philadelphia {
         private final ServerSocketChannel listener = ServerSocketChannel.open();
         private final boolean spins;
@@ -57,7 +57,7 @@ public final class FixPeers {
                     channel.configureBlocking(!spins);
                     serve(channel);
                 } catch (IOException failure) {
-                    // The next connection has another chance, and the client of this one refuses to measure.
+                    // The next connection is accepted, and the client of this one refuses to measure.
                 }
             }
         }
@@ -145,7 +145,7 @@ public final class FixPeers {
         }
     }
 
-    /** Its threads are its own. */
+    /** Runs on its own threads. */
     private static final class House implements Application {
         static SocketAcceptor start(int port) throws Exception {
             final SessionID id = new SessionID("FIX.4.4", "HOUSE", "DESK");

@@ -27,24 +27,24 @@ import org.agrona.CloseHelper;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The ring benches' work, done by libraries of the Java virtual machine: messages of 112 bytes between two threads, each on
- * a processor of its own. bench/rivals/jvm_rival.hpp starts it and asks.
+ * The ring benches' work with Java libraries: messages of 112 bytes between two threads on different processors. Started and
+ * used by bench/rivals/jvm_rival.hpp.
  *
  * <p>usage: Rivals KIND FIRST_CORE SECOND_CORE; then, on standard input, "stream COUNT", "hop TRIPS" or "end". The answers are
- * "VALUE SUM": millions of messages a second, or nanoseconds a hop, and the sum of what was received.
+ * "VALUE SUM": millions of messages per second, or nanoseconds per hop, and the sum of the received messages.
  */
 public final class Rivals {
     private static final int WORDS = 14;
     private static final int CAPACITY = 4096;
     private static final long STRETCH = 4 * CAPACITY;
 
-    /** A way from one thread to another. Threads: send on one, drain on one other. */
+    /** A link from one thread to another. Threads: send on one, drain on one other. */
     private interface Link extends AutoCloseable {
-        /** A message whose first and last words are the value. Waits while there is no room. */
+        /** Sends a message whose first and last words are the value. Waits while the link is full. */
         void send(long value);
 
-        /** Hands the sum of the first and the last word of each message that is there to `take`. */
-        void drain(LongConsumer take);
+        /** Passes the sum of the first and the last word of each available message to `consumer`. */
+        void drain(LongConsumer consumer);
 
         @Override
         void close();
@@ -54,9 +54,9 @@ public final class Rivals {
         private final RingBuffer<long[]> ring =
                 RingBuffer.createSingleProducer(() -> new long[WORDS], CAPACITY, new YieldingWaitStrategy());
         private final EventPoller<long[]> poller = ring.newPoller();
-        private LongConsumer taker;
+        private LongConsumer consumer;
         private final EventPoller.Handler<long[]> handler = (message, sequence, endOfBatch) -> {
-            taker.accept(message[0] + message[WORDS - 1]);
+            consumer.accept(message[0] + message[WORDS - 1]);
             return true;
         };
 
@@ -73,8 +73,8 @@ public final class Rivals {
         }
 
         @Override
-        public void drain(LongConsumer take) {
-            taker = take;
+        public void drain(LongConsumer consumer) {
+            this.consumer = consumer;
             try {
                 poller.poll(handler);
             } catch (Exception failure) {
@@ -95,9 +95,9 @@ public final class Rivals {
         private final Subscription subscription;
         private final ExclusivePublication publication;
         private final UnsafeBuffer bytes = new UnsafeBuffer(BufferUtil.allocateDirectAligned(8 * WORDS, 64));
-        private LongConsumer taker;
+        private LongConsumer consumer;
         private final FragmentHandler handler = (buffer, offset, length, header) ->
-                taker.accept(buffer.getLong(offset) + buffer.getLong(offset + 8 * (WORDS - 1)));
+                consumer.accept(buffer.getLong(offset) + buffer.getLong(offset + 8 * (WORDS - 1)));
 
         AeronIpc() {
             if (driver == null) {
@@ -106,7 +106,7 @@ public final class Rivals {
                         .aeronDirectoryName(folder)
                         .dirDeleteOnStart(true)
                         .dirDeleteOnShutdown(true)
-                        .threadingMode(ThreadingMode.SHARED)); // one thread beside the two, which sleeps when it can
+                        .threadingMode(ThreadingMode.SHARED)); // one more thread, which sleeps when idle
                 aeron = Aeron.connect(new Aeron.Context().aeronDirectoryName(folder));
             }
             final int stream = ++streams;
@@ -125,8 +125,8 @@ public final class Rivals {
         }
 
         @Override
-        public void drain(LongConsumer take) {
-            taker = take;
+        public void drain(LongConsumer consumer) {
+            this.consumer = consumer;
             subscription.poll(handler, 256);
         }
 
@@ -167,10 +167,10 @@ public final class Rivals {
         }
 
         @Override
-        public void drain(LongConsumer take) {
+        public void drain(LongConsumer consumer) {
             if (tailer == null) tailer = queue.createTailer();
             in.clear();
-            if (tailer.readBytes(in)) take.accept(in.readLong(0) + in.readLong(8 * (WORDS - 1)));
+            if (tailer.readBytes(in)) consumer.accept(in.readLong(0) + in.readLong(8 * (WORDS - 1)));
         }
 
         @Override
@@ -204,7 +204,7 @@ public final class Rivals {
         }
     }
 
-    /** As Progress of ring_throughput_bench: what the reader has read, so that no writer is more than CAPACITY ahead. */
+    /** Number of read messages, so that the writer is at most CAPACITY ahead; like Progress of bench/queue/stream.hpp. */
     private static final class Progress {
         private static final long TOLD = CAPACITY / 8;
         private final AtomicLong read = new AtomicLong();
@@ -223,7 +223,7 @@ public final class Rivals {
         }
     }
 
-    /** A drain that found nothing gives its processor away now and then, as the C++ side does. */
+    /** Yields the processor regularly while no message arrives, like the C++ side. */
     private static void drain(Link link, Sum sum, long until) {
         for (long fruitless = 0; sum.count < until; ) {
             final long before = sum.count;
@@ -243,7 +243,7 @@ public final class Rivals {
         return thread;
     }
 
-    /** The median over stretches of messages, as the C++ side: one in which a thread had no processor says nothing. */
+    /** The median over chunks of messages, like the C++ side: a chunk in which a thread was preempted says nothing. */
     private static String stream(String kind, int second, long count) throws InterruptedException {
         final double[] rates = new double[(int) (count / STRETCH)];
         try (Link link = make(kind)) {

@@ -11,16 +11,16 @@
 #include <emmintrin.h>
 #endif
 
-/// Decimal digits by arithmetic on several of them within a word. A word of digits holds the most significant one in
-/// its lowest byte, each 0..9, whatever the byte order of the machine. Source: the halving of digits within a word is
-/// from Paul Khuong, "How to print integers really fast" (2017).
+/// Converts several decimal digits at a time by arithmetic within a word. A word of digits holds the most significant
+/// digit in its lowest byte, each 0..9, whatever the byte order of the machine. Source: the halving of digits within a
+/// word is from Paul Khuong, "How to print integers really fast" (2017).
 namespace millpond::feed::detail {
 
 inline constexpr std::uint32_t kTenTo4 = 10'000;
 inline constexpr std::uint64_t kTenTo8 = 100'000'000;
 inline constexpr std::uint64_t kTenTo16 = kTenTo8 * kTenTo8;
 
-/// Of value < 10^4.
+/// value: below 10^4.
 [[nodiscard]] inline std::uint32_t four_digits(std::uint32_t value) noexcept {
     const auto hundreds = (value * 10'486) >> 20;
     const auto twos = hundreds | ((value - hundreds * 100) << 16);
@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kTenTo16 = kTenTo8 * kTenTo8;
     return tens | ((twos - tens * 10) << 8);
 }
 
-/// Of value < 10^8.
+/// value: below 10^8.
 [[nodiscard]] inline std::uint64_t eight_digits(std::uint32_t value) noexcept {
     const std::uint64_t high = value / kTenTo4;
     const std::uint64_t fours = high | ((value - high * kTenTo4) << 32);
@@ -43,7 +43,7 @@ struct TwoWords {
     std::uint64_t second;
 };
 
-/// Of two values < 10^8 at once.
+/// Both values: below 10^8.
 [[nodiscard]] inline TwoWords two_eight_digits(std::uint32_t first, std::uint32_t second) noexcept {
 #if defined(__SSE2__)
     const auto values = _mm_set_epi64x(second, first);

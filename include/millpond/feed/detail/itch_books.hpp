@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -7,51 +8,33 @@
 #include <utility>
 #include <vector>
 
-#include <millpond/core/cache_line.hpp>
+#include <millpond/core/endian.hpp>
 #include <millpond/core/prefetch.hpp>
+#include <millpond/feed/detail/book_entry.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/name_text.hpp>
-#include <millpond/feed/order_books.hpp>
 
 namespace millpond::feed {
 
 /// Maps the stock locates of an ITCH channel to instruments and their books, with the last published state.
 ///
 /// Threads: one.
-/// Memory:  128 KiB and 64 bytes per book, taken once in the constructor.
+/// Memory:  128 KiB, 64 bytes per book and 2 per instrument, allocated once in the constructor.
 class ItchBooks {
 public:
-    static constexpr std::uint16_t kNone = 0xFFFF;
+    static constexpr std::uint16_t kNone = 0xFFFF;       ///< The locate has no name, and the table is full.
+    static constexpr std::uint16_t kNoName = 0xFFFE;     ///< The name is not printable ASCII, or is another locate's.
+    static constexpr std::uint16_t kOtherName = 0xFFFD;  ///< The locate has another name.
+    static constexpr std::uint16_t kMaxBooks = kOtherName;
 
-    struct alignas(core::kCacheLine) Entry {
-        InstrumentId instrument{kNoInstrument};
-        std::uint16_t locate{0};
-        std::uint16_t flags{0};         ///< Of the last published quote.
-        char action{'\0'};              ///< State of the last trading action; '\0' before the first.
-        core::FixedString<4> reason{};  ///< Of that action.
-        bool halted_here{false};        ///< By an operational halt of this market.
-        bool published{false};
-        OrderBooks::Top top{};  ///< The last published.
-
-        /// A halt of all markets takes precedence over one of this market; trading if neither is known.
-        [[nodiscard]] TradingState state() const noexcept {
-            switch (action) {
-                case 'H': return TradingState::halted;
-                case 'P': return TradingState::paused;
-                case 'Q': return TradingState::quotation_only;
-                default: return halted_here ? TradingState::operational_halt : TradingState::trading;
-            }
-        }
-        [[nodiscard]] bool is_halted() const noexcept {
-            return halted_here || action == 'H' || action == 'P' || action == 'Q';
-        }
-    };
+    using Entry = BookEntry;
 
     ItchBooks(InstrumentTable& instruments, const Venue& venue, std::size_t books, std::pmr::memory_resource* memory)
         : instruments_(&instruments),
           venue_(venue),
           of_locate_(std::size_t{kNone} + 1, kNone, memory),
+          of_instrument_(instruments.capacity(), kNone, memory),
           entries_(memory) {
         entries_.reserve(books);
     }
@@ -59,17 +42,27 @@ public:
     /// The book's number; kNone if the locate has no name yet.
     [[nodiscard]] std::uint16_t find(std::uint16_t locate) const noexcept { return of_locate_[locate]; }
 
-    /// The same; a new one gets the name in eight characters of a message. kNone if the name is not printable or there
-    /// is no room for it; a full table counts it.
+    /// Returns the book of the locate of a message; a locate without a name gets the eight characters at `stock` as its
+    /// name. A result of kMaxBooks or more is not a book: kNone, counted as a full table, kNoName or kOtherName.
     [[nodiscard]] std::uint16_t find_or_name(std::uint16_t locate, const std::byte* stock) noexcept {
-        if (of_locate_[locate] != kNone) return of_locate_[locate];
+        const auto book = of_locate_[locate];
+        const auto name = core::load_le<std::uint64_t>(stock);
+        if (book != kNone) [[likely]]
+            return entries_[book].stock == name ? book : kOtherName;
         const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
-        if (!symbol) return kNone;
+        if (!symbol) return kNoName;
         const auto id = instruments_->find_or_add(venue_, *symbol);
-        if (id == kNoInstrument || entries_.size() == entries_.capacity() || entries_.size() == kNone) return kNone;
-        of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
-        entries_.push_back({.instrument = id, .locate = locate});  // never allocates: reserved in the constructor
+        if (id == kNoInstrument || entries_.size() == entries_.capacity() || entries_.size() == kMaxBooks) return kNone;
+        if (of_instrument_[id] != kNone) return kNoName;
+        of_instrument_[id] = of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
+        // Never allocates: reserved in the constructor.
+        entries_.push_back({.instrument = id, .locate = locate, .stock = name});
         return of_locate_[locate];
+    }
+    /// Returns an empty symbol if the locate has no name yet.
+    [[nodiscard]] Symbol name_of(std::uint16_t locate) const noexcept {
+        const auto book = find(locate);
+        return book == kNone ? Symbol{} : Symbol{instruments_->symbol(entries_[book].instrument).view()};
     }
 
     /// Prefetches a book's entry.
@@ -77,7 +70,7 @@ public:
 
     [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
 
-    /// The number here of an instrument of `other`; kNoInstrument if there is no room for it.
+    /// Translates an instrument's number in `other` to its number here; kNoInstrument if the table is full.
     [[nodiscard]] InstrumentId translate(const ItchBooks& other, InstrumentId instrument) noexcept {
         return instruments_->find_or_add(venue_, other.instruments_->symbol(instrument));
     }
@@ -87,19 +80,28 @@ public:
         std::swap(of_locate_, other.of_locate_);
         std::swap(entries_, other.entries_);
     }
+    /// Finds the books of instruments again, after the instruments of entries have changed. O(instruments).
+    void list_instruments() noexcept {
+        std::ranges::fill(of_instrument_, kNone);
+        for (std::size_t book = 0; book < entries_.size(); ++book)
+            of_instrument_[entries_[book].instrument] = static_cast<std::uint16_t>(book);
+    }
 
     [[nodiscard]] Entry& operator[](std::uint16_t book) noexcept { return entries_[book]; }
+    [[nodiscard]] const Entry& operator[](std::uint16_t book) const noexcept { return entries_[book]; }
 
-    /// A new session: locates may mean other stocks, and nothing has been published. O(books).
+    /// Starts a new session: locates may stand for other stocks, and no state has been published. O(instruments).
     void clear() noexcept {
         for (const auto& entry : entries_) of_locate_[entry.locate] = kNone;
         entries_.clear();
+        std::ranges::fill(of_instrument_, kNone);
     }
 
 private:
     InstrumentTable* instruments_;
     Venue venue_;
     std::pmr::vector<std::uint16_t> of_locate_;
+    std::pmr::vector<std::uint16_t> of_instrument_;
     std::pmr::vector<Entry> entries_;
 };
 

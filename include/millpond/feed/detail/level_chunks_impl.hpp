@@ -6,7 +6,7 @@
 
 #include <millpond/feed/detail/price_levels.hpp>
 
-/// How a side with several chunks splits, merges and returns them.
+/// Splits, merges and returns the chunks of a side that has several.
 namespace millpond::feed {
 
 inline void PriceLevels::shrink_several(LevelPool& pool, std::size_t at) noexcept {
@@ -44,7 +44,7 @@ inline bool PriceLevels::split(LevelPool& pool, std::size_t at) noexcept {
     const auto& left = pool[directory.chunks[at]];
     auto& right = pool[fresh];
     std::copy_n(left.keys.data() + kHalf, kHalf, right.keys.data());
-    std::copy_n(left.shares.data() + kHalf, kHalf, right.shares.data());
+    std::copy_n(left.totals.data() + kHalf, kHalf, right.totals.data());
     directory.chunks[at + 1] = fresh;
     directory.first_keys[at + 1] = right.keys[0];
     directory.counts[at] = directory.counts[at + 1] = kHalf;
@@ -70,7 +70,7 @@ inline void PriceLevels::merge_if_sparse(LevelPool& pool, LevelDirectory& direct
     auto& left = pool[directory.chunks[left_at]];
     const auto& right = pool[directory.chunks[left_at + 1]];
     std::copy_n(right.keys.data(), more, left.keys.data() + count);
-    std::copy_n(right.shares.data(), more, left.shares.data() + count);
+    std::copy_n(right.totals.data(), more, left.totals.data() + count);
     count = static_cast<std::uint8_t>(count + more);
     remove_chunk(pool, directory, left_at + 1);
 }

@@ -12,15 +12,38 @@
 
 namespace millpond::feed {
 
-/// A sorted run of up to kLevels price levels in contiguous memory. Its owner keeps their number.
+/// Shares and number of orders of a level in one word, so that both change in one addition.
+struct LevelTotal {
+    static constexpr int kSharesBits = 44;
+    static constexpr std::uint64_t kOneOrder = std::uint64_t{1} << kSharesBits;
+    /// The highest bit of both counts, which no total has.
+    static constexpr std::uint64_t kOverflow = std::uint64_t{1} << 63 | kOneOrder >> 1;
+
+    [[nodiscard]] static constexpr std::uint64_t shares(std::uint64_t total) noexcept {
+        return total & (kOneOrder - 1);
+    }
+    [[nodiscard]] static constexpr std::uint32_t orders(std::uint64_t total) noexcept {
+        return static_cast<std::uint32_t>(total >> kSharesBits);
+    }
+    /// Adds an order. False, with nothing changed, if the sum of the shares or of the orders does not fit.
+    [[nodiscard]] static constexpr bool add(std::uint64_t& total, std::uint64_t more) noexcept {
+        const auto sum = total + more;
+        if ((sum & kOverflow) != 0) [[unlikely]]
+            return false;
+        total = sum;
+        return true;
+    }
+};
+
+/// A sorted run of up to kLevels price levels in contiguous memory. Its owner stores the number of levels.
 struct alignas(core::kCacheLine) LevelChunk {
     static constexpr std::size_t kLevels = 64;
 
     std::array<std::uint32_t, kLevels> keys{};
-    std::array<std::uint64_t, kLevels> shares{};
+    std::array<std::uint64_t, kLevels> totals{};
 };
 
-/// The chunks of a side with several, from the worst to the best.
+/// The chunks of a side that has several, from worst to best.
 struct LevelDirectory {
     static constexpr std::size_t kChunks = 64;
 
@@ -29,10 +52,10 @@ struct LevelDirectory {
     std::array<std::uint8_t, kChunks> counts{};
 };
 
-/// Slots that are lent by index.
+/// A pool of slots, identified by index.
 ///
 /// Threads: one.
-/// Memory:  sizeof(T) + 4 bytes per slot, taken and touched once in the constructor, and in try_grow.
+/// Memory:  sizeof(T) + 4 bytes per slot, allocated and touched once in the constructor, and in try_grow.
 template <class T>
 class LevelSlots {
 public:
@@ -43,11 +66,11 @@ public:
         reset();
     }
 
-    /// kNone if all are in use. A slot keeps the contents of its last owner.
+    /// Returns kNone if all slots are in use. A slot keeps the contents of its last owner.
     [[nodiscard]] std::uint32_t acquire() noexcept { return free_count_ == 0 ? kNone : free_[--free_count_]; }
     void release(std::uint32_t index) noexcept { free_[free_count_++] = index; }
 
-    /// Takes all slots back, in O(slots) unless all are there.
+    /// Returns all slots to the pool, in O(slots) unless none is in use.
     void reset() noexcept {
         if (free_count_ == free_.size()) return;
         std::iota(free_.begin(), free_.end(), std::uint32_t{0});
@@ -56,12 +79,12 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool is_exhausted() const noexcept { return free_count_ == 0; }
-    /// Reserves room for `slots` in total; throws std::bad_alloc and changes nothing visible without memory.
+    /// Reserves memory for `slots` in total; without memory throws std::bad_alloc, with no visible change.
     void reserve(std::size_t slots) {
         free_.reserve(slots);
         slots_.reserve(slots);
     }
-    /// Requires that reserve.
+    /// Grows to `slots`; requires an earlier reserve.
     void grow(std::size_t slots) noexcept {
         const auto before = slots_.size();
         slots_.resize(slots);
@@ -78,11 +101,11 @@ private:
     std::size_t free_count_{0};
 };
 
-/// The chunks, shared by all sides of all books, and the directories of sides with several chunks, at most half as
-/// many.
+/// Pool of the chunks of all sides of all books, and of the directories of sides with several chunks. There are at most
+/// half as many directories as chunks.
 ///
 /// Threads: one.
-/// Memory:  1,062 bytes a chunk, taken and touched once in the constructor, and in try_grow.
+/// Memory:  1,062 bytes a chunk, allocated and touched once in the constructor, and in try_grow.
 class LevelPool {
 public:
     static constexpr std::uint32_t kNone = LevelSlots<LevelChunk>::kNone;
@@ -90,14 +113,14 @@ public:
     explicit LevelPool(std::size_t chunks, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
         : chunks_(chunks, memory), directories_(chunks / 2, memory) {}
 
-    /// kNone when all are in use.
+    /// Returns kNone if all chunks are in use.
     [[nodiscard]] std::uint32_t acquire() noexcept { return chunks_.acquire(); }
     void release(std::uint32_t index) noexcept { chunks_.release(index); }
-    /// For a side that has acquired its second chunk: there is always a free directory.
+    /// Acquires a directory for a side that has acquired its second chunk; never fails.
     [[nodiscard]] std::uint32_t acquire_directory() noexcept { return directories_.acquire(); }
     void release_directory(std::uint32_t index) noexcept { directories_.release(index); }
 
-    /// Takes all chunks back, in O(chunks) unless all are there.
+    /// Returns all chunks to the pool, in O(chunks) unless none is in use.
     void reset() noexcept {
         chunks_.reset();
         directories_.reset();

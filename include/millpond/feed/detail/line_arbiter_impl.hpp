@@ -9,7 +9,7 @@ namespace millpond::feed {
 
 template <class Decoder>
 LineArbiter<Decoder>::LineArbiter(const Options& options, std::pmr::memory_resource* memory)
-    : most_bytes_(options.most_bytes),
+    : max_bytes_(options.max_bytes),
       from_first_(options.from_first),
       lines_{Line{memory}, Line{memory}, Line{memory}},
       bytes_(memory),
@@ -20,7 +20,7 @@ LineArbiter<Decoder>::LineArbiter(const Options& options, std::pmr::memory_resou
         throw std::invalid_argument("line arbiter: " + std::to_string(options.held) +
                                     " datagrams held; it must be 1 to 65535");
     }
-    bytes_.resize(options.held * options.most_bytes);
+    bytes_.resize(options.held * options.max_bytes);
     slots_.resize(options.held);
     order_.resize(options.held);
     free_.reserve(options.held);
@@ -29,8 +29,8 @@ LineArbiter<Decoder>::LineArbiter(const Options& options, std::pmr::memory_resou
 
 template <class Decoder>
 template <class Target>
-void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> bytes, const Arrival& arrival,
-                                Target& target) {
+void LineArbiter<Decoder>::receive(std::size_t which, std::span<const std::byte> bytes, const Arrival& arrival,
+                                   Target& target) {
     auto& line = lines_[which];
     line.counters.datagrams.add();
     const auto numbers = Format::read(bytes);
@@ -39,38 +39,41 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
         return target.decode(bytes, arrival);
     }
     if (target.next() == 0 || !(numbers->session == target.session())) {
-        // Answers are of the session that was asked about, or of one that no longer matters.
+        // An answer is of the requested session, or of one that is over.
         if (which == kAnswers) return line.counters.others.add();
         note_apart(line, *numbers, target);
         if (!enter(which, *numbers, bytes, arrival, target)) return;
     } else if (line.sessions.holding()) [[unlikely]] {
-        drop_stray(line);
+        drop_held(line);
     }
     line.apart = 0;
+    line.data_apart = false;
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
     if (observe(line, *numbers)) {
         const bool follows = std::exchange(line.restarts, restarts_) != restarts_;
         line.went_back = line.went_back || (!follows && numbers->end() <= target.next());
     }
-    // A heartbeat that its own line contradicts delays nothing, and no server is asked for what it announces.
-    const auto known = line.tracker.next();
-    if (numbers->count == 0 && known != 0 && known < numbers->first) [[unlikely]]
-        return line.counters.others.add();
+    if (numbers->count == 0) [[unlikely]] {
+        ended_ = ended_ || numbers->ends;
+        // A heartbeat that contradicts its own line holds nothing back, and is not a reason for a re-request.
+        const auto known = line.tracker.next();
+        if (known != 0 && known < numbers->first) return line.counters.others.add();
+    }
     place(which, *numbers, bytes, arrival, target);
 }
 
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::note_apart(Line& line, const Numbers& numbers, const Target& target) noexcept {
-    if constexpr (requires { Format::same_channel(numbers.session, numbers.session); }) {
-        if (!Format::same_channel(numbers.session, target.session())) return;
-    }
-    line.apart = line.session_apart == numbers.session ? line.apart + 1 : 1;
+    if (!target.accepts(numbers.session)) return;
+    const bool same = line.session_apart == numbers.session;
+    line.apart = same ? line.apart + 1 : 1;
+    line.data_apart = (same && line.data_apart) || numbers.count != 0;
     line.session_apart = numbers.session;
 }
 
-/// True if the line restarts at a lower number.
+/// Returns true if the line restarts at a lower number.
 template <class Decoder>
 bool LineArbiter<Decoder>::observe(Line& line, const Numbers& numbers) noexcept {
     if (&line == &lines_[kAnswers]) return false;
@@ -83,103 +86,17 @@ bool LineArbiter<Decoder>::observe(Line& line, const Numbers& numbers) noexcept 
     return line.tracker.observe(numbers.first, numbers.count).restarted;
 }
 
-/// A datagram of another session than the decoder's. True if its session is now the decoder's and the datagram
-/// still has to be placed.
-template <class Decoder>
-template <class Target>
-bool LineArbiter<Decoder>::enter(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
-                                 const Arrival& arrival, Target& target) {
-    auto& line = lines_[which];
-    if (target.next() != 0) {
-        // The other line is a session ahead: datagrams of the previous session are old.
-        line.sessions.set_heard(heard_utc_ns_);
-        const bool lags = left_ && numbers.session == *left_ && line.epoch < epoch_;
-        if (lags && !line.sessions.is_silent(arrival.receive_utc_ns)) {
-            line.counters.duplicates.add();
-            return false;
-        }
-        return confirm(which, numbers, bytes, arrival, target);
-    }
-    if constexpr (requires { Format::kAnnouncementBytes; }) {
-        if (from_first_ && Format::is_whole(bytes)) {
-            begin_session(numbers, arrival, target);
-            return true;
-        }
-    }
-    target.decode(bytes, arrival);
-    const bool joined = target.next() != 0 && numbers.session == target.session();
-    (joined && numbers.count != 0 ? line.counters.used : line.counters.others).add();
-    if (!joined) return false;
-    ++epoch_;
-    static_cast<void>(observe(line, numbers));
-    line.epoch = epoch_;
-    heard_utc_ns_ = arrival.receive_utc_ns;
-    return false;
-}
-
-template <class Decoder>
-template <class Target>
-bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
-                                   const Arrival& arrival, Target& target) {
-    using Verdict = ConfirmedSession<Session>::Verdict;
-    auto& line = lines_[which];
-    bool may_begin = Format::is_whole(bytes);
-    if constexpr (requires { Format::same_channel(numbers.session, numbers.session); })
-        may_begin = may_begin && Format::same_channel(numbers.session, target.session());
-    if (!may_begin) {
-        line.counters.others.add();
-        target.decode(bytes, arrival);
-        return false;
-    }
-    // If another line has changed the session meanwhile, datagrams held on this line before do not follow.
-    const bool other_changed = !line.sessions.is_in(target.session());
-    if (line.sessions.holding() && (other_changed || !line.sessions.holds(numbers.session))) drop_stray(line);
-    if (other_changed) line.sessions.enter(target.session());
-    switch (line.sessions.observe({.numbers = numbers, .bytes = bytes, .arrival = arrival})) {
-        case Verdict::held: return false;
-        case Verdict::copy: line.counters.duplicates.add(); return false;
-        case Verdict::ignored:
-            line.counters.others.add();
-            strays_.add();
-            return false;
-        case Verdict::joined:
-        case Verdict::changed: break;
-    }
-    begin_session(numbers, arrival, target);
-    return true;
-}
-
-template <class Decoder>
-template <class Target>
-void LineArbiter<Decoder>::begin_session(const Numbers& numbers, const Arrival& arrival, Target& target) {
-    // Waiting datagrams belong to the old session.
-    while (waiting_ != 0) give_up(target);
-    if (target.next() != 0) left_ = target.session();
-    auto first = numbers.first;
-    for (const auto& line : lines_) {
-        if (line.sessions.holds(numbers.session)) first = std::min(first, line.sessions.held().numbers.first);
-    }
-    target.begin_session(numbers.session, first, arrival);
-    ++epoch_;
-    old_run_ = 0;
-    for (std::size_t which = 0; which < kLines; ++which) {
-        auto& line = lines_[which];
-        if (!line.sessions.holds(numbers.session)) continue;
-        line.epoch = epoch_;
-        const auto held = line.sessions.held();
-        static_cast<void>(observe(line, held.numbers));
-        place(which, held.numbers, held.bytes, held.arrival, target);
-        line.sessions.release();
-    }
-}
-
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
                                  const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
     const auto next = target.next();
-    if (numbers.first > next && !line.went_back) return hold(which, numbers, bytes, arrival, target);
+    if (numbers.first > next && !line.went_back) {
+        hold(which, numbers, bytes, arrival, target);
+        if (numbers.first == 1 && joining(target)) give_up(target);  // no message precedes number 1
+        return;
+    }
     if (numbers.count == 0) {
         line.counters.others.add();
         if (line.went_back) return;
@@ -188,14 +105,13 @@ void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, std:
     if (numbers.end() <= next || line.went_back) return pass_by(line, numbers, bytes, arrival, target);
     old_run_ = 0;
     line.restarts = restarts_;
-    line.counters.used.add();
-    target.decode(bytes, arrival);
-    if (waiting_ == 0) return;
+    use(line.counters, next, bytes, arrival, target);
+    if (waiting_ == 0 || target.next() == next) return;
     line.counters.filled.add();
     let_go(target);
 }
 
-/// All of it was received before, unless the sender restarts.
+/// Handles a datagram whose messages were all received before, or with which the sender restarts.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::pass_by(Line& line, const Numbers& numbers, std::span<const std::byte> bytes,
@@ -208,9 +124,8 @@ void LineArbiter<Decoder>::pass_by(Line& line, const Numbers& numbers, std::span
         for (auto& each : lines_) {
             if (std::exchange(each.went_back, false)) each.restarts = restarts_;
         }
-        line.counters.used.add();
-        target.begin_again(numbers.first, arrival);
-        return target.decode(bytes, arrival);
+        target.restart_at(numbers.first, arrival);
+        return use(line.counters, numbers.first, bytes, arrival, target);
     }
     const bool late = target.is_missing(numbers.first, numbers.end() - 1);
     (late ? line.counters.late : line.counters.duplicates).add();
@@ -221,19 +136,25 @@ template <class Target>
 void LineArbiter<Decoder>::hold(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
                                 const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
-    // Most arrive in order: the position is searched from the end.
+    // Most datagrams arrive in order, so search for the position from the end.
     std::size_t place = waiting_;
     while (place != 0 && slots_[waiting(place - 1)].numbers.first > numbers.first) --place;
     if (place != 0) {
-        const auto& before = slots_[waiting(place - 1)].numbers;
-        if (numbers.end() <= before.end() && (numbers.count != 0 || before.first == numbers.first))
-            return (numbers.count == 0 ? line.counters.others : line.counters.duplicates).add();
+        const auto index = waiting(place - 1);
+        const auto& before = slots_[index];
+        if (numbers.count == 0) {
+            if (numbers.first == before.numbers.first) return line.counters.others.add();
+        } else if (numbers.end() <= before.numbers.end() && Format::is_whole({bytes_of(index), before.size})) {
+            // A damaged datagram lacks messages that its header counts, so others may have to bring them.
+            return line.counters.duplicates.add();
+        }
     }
-    if (bytes.size() > most_bytes_ || free_.empty()) {
-        if (waiting_ == 0) {  // too long to wait
-            given_up_.add();
-            line.counters.used.add();
-            return target.decode(bytes, arrival);
+    if (bytes.size() > max_bytes_ || free_.empty()) {
+        if (place == 0) {  // no gap but the one before it has to be given up
+            if (target.next() != 0) given_up_.add();
+            old_run_ = 0;
+            use(line.counters, numbers.first, bytes, arrival, target);
+            return let_go(target);
         }
         give_up(target);
         return this->place(which, numbers, bytes, arrival, target);
@@ -247,7 +168,21 @@ void LineArbiter<Decoder>::hold(std::size_t which, const Numbers& numbers, std::
     std::memcpy(bytes_of(slot), bytes.data(), bytes.size());
 }
 
-/// Passes the first waiting datagram to the decoder.
+/// Passes a datagram to the decoder, and counts the messages that it brings from number `first` on. A damaged datagram
+/// brings its whole messages only.
+template <class Decoder>
+template <class Target>
+void LineArbiter<Decoder>::use(LineCounters& counters, std::uint64_t first, std::span<const std::byte> bytes,
+                               const Arrival& arrival, Target& target) {
+    target.decode(bytes, arrival);
+    const auto next = target.next();
+    if (next <= first) [[unlikely]]
+        return counters.others.add();
+    counters.used.add();
+    counters.messages_used.add(next - first);
+}
+
+/// Passes the first held datagram to the decoder.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::release_front(Target& target) {
@@ -258,11 +193,10 @@ void LineArbiter<Decoder>::release_front(Target& target) {
     const auto& slot = slots_[index];
     auto& counters = lines_[slot.line].counters;
     if (slot.numbers.count != 0 && slot.numbers.end() <= target.next()) return counters.duplicates.add();
-    (slot.numbers.count == 0 ? counters.others : counters.used).add();
-    target.decode({bytes_of(index), slot.size}, slot.arrival);
+    use(counters, std::max(slot.numbers.first, target.next()), {bytes_of(index), slot.size}, slot.arrival, target);
 }
 
-/// Passes on datagrams that no longer have to wait.
+/// Passes on the held datagrams that no longer have to wait.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::let_go(Target& target) {
@@ -274,7 +208,7 @@ template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::give_up(Target& target) {
     assert(waiting_ != 0);
-    given_up_.add();
+    if (target.next() != 0) given_up_.add();
     old_run_ = 0;
     release_front(target);
     let_go(target);

@@ -64,9 +64,10 @@ DecodeResult MiaxTomDecoder::apply_other(std::span<const std::byte> datagram, co
         case Sessions::Verdict::changed: break;
         case Sessions::Verdict::ignored: return ignore(datagram);
         case Sessions::Verdict::held:
-        case Sessions::Verdict::copy: return {};  // counted when the session is confirmed
+        case Sessions::Verdict::copy:
+        case Sessions::Verdict::foreign: return {};  // counted when the session is confirmed
     }
-    begin_session(numbers->session, sessions_.first_number(other), arrival, handler);
+    begin_session(numbers->session, sessions_.first_number(other), sessions_.first_arrival(other), handler);
     DecodeResult result;
     sessions_.apply_confirmed(other, [&](const Sessions::Datagram& confirmed) {
         result.messages += apply(confirmed.bytes, confirmed.arrival, handler).messages;
@@ -85,7 +86,7 @@ template <class Handler>
 void MiaxTomDecoder::on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
     const bool application = packet.type == miax_tom_layout::kApplicationData;
     if (packet.has_message() && !application) return counters_.unknown.add();
-    if (packet.session != sessions_.session()) [[unlikely]] {  // a datagram is of one session
+    if (packet.session != sessions_.session()) [[unlikely]] {  // all packets of a datagram are of one session
         if (application) counters_.stale.add();
         return;
     }
@@ -99,7 +100,9 @@ void MiaxTomDecoder::on_packet(const MachPacket& packet, const Arrival& arrival,
     }
     (void)follow(packet.sequence + 1, 0, arrival, handler);
     counters_.add_heartbeat(packet.sequence + 1, tracker_.next());
-    if (packet.type == miax_tom_layout::kEndOfSession) clear(ClearReason::end_of_session, arrival, handler);
+    if (packet.type != miax_tom_layout::kEndOfSession) return;
+    sessions_.end();
+    clear(ClearReason::end_of_session, arrival, handler);
 }
 
 template <class Handler>
@@ -131,7 +134,8 @@ void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival
         case 'S': return on_system_state(packet, arrival, handler);
         case '1':
             if (!expect(packet.message.size() == miax_tom_layout::kSystemTimeBytes, packet, arrival, handler)) return;
-            set_time(core::load_le<std::uint32_t>(packet.message.data() + miax_tom_layout::kSecondsAt));
+            set_time(core::load_le<std::uint32_t>(packet.message.data() + miax_tom_layout::kSecondsAt),
+                     arrival.receive_utc_ns);
             return counters_.applied.add();
         case 'X': return on_trade_cancel(packet, arrival, handler);
         case 'H':
@@ -194,7 +198,7 @@ void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, 
     if (slot == kNoInstrument) return counters_.refused.add();
     auto trade = start<Trade>(packet, nanos, arrival);
     trade.instrument = ids_[slot];
-    trade.price = core::load_le<std::uint32_t>(packet.message.data() + at::kTradePriceAt);
+    trade.price = price_from<at::kVenueScale>(core::load_le<std::uint32_t>(packet.message.data() + at::kTradePriceAt));
     trade.size = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeSizeAt);
     trade.trade_id = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeIdAt);
     counters_.applied.add();
@@ -249,7 +253,8 @@ inline TwoSidedQuotes::Side MiaxTomDecoder::read_side(const std::byte* bytes, bo
     namespace at = miax_tom_layout;
     const auto& layout = wide ? at::kWide : at::kNarrow;
     TwoSidedQuotes::Side side;
-    side.price = wide ? Price{core::load_le<std::uint32_t>(bytes)} : Price{core::load_le<std::uint16_t>(bytes)} * 100;
+    side.price = wide ? price_from<at::kVenueScale>(core::load_le<std::uint32_t>(bytes))
+                      : price_from<at::kNarrowScale>(core::load_le<std::uint16_t>(bytes));
     side.size = wide ? core::load_le<std::uint32_t>(bytes + layout.size_at)
                      : core::load_le<std::uint16_t>(bytes + layout.size_at);
     const char condition = static_cast<char>(bytes[layout.condition_at]);
@@ -258,11 +263,11 @@ inline TwoSidedQuotes::Side MiaxTomDecoder::read_side(const std::byte* bytes, bo
     return side;
 }
 
-inline void MiaxTomDecoder::set_time(std::uint32_t seconds) noexcept {
+inline void MiaxTomDecoder::set_time(std::uint32_t seconds, std::int64_t receive_utc_ns) noexcept {
     constexpr std::int64_t kNanos = 1'000'000'000;
     const bool of_the_day = seconds < miax_tom_layout::kSecondsOfADay;
-    if (of_the_day && midnight_utc_ns_ == 0) return;
-    second_utc_ns_ = (of_the_day ? midnight_utc_ns_ : 0) + seconds * kNanos;
+    if (of_the_day && day_.midnight_utc_ns() == 0) return;
+    second_utc_ns_ = of_the_day ? day_.utc_ns(seconds * kNanos, receive_utc_ns) : seconds * kNanos;
     time_generation_ = sides_.generation();
 }
 

@@ -11,18 +11,18 @@ namespace millpond::feed {
 
 /// Combines the two sides of each instrument's quote for feeds that send one side at a time.
 ///
-/// A side is current if it was updated since the last gap, and the clear before that. A side last updated before a gap
-/// keeps its price but makes the quote incomplete; a clear empties all sides. Both cost O(1): each side carries the
-/// generation in which it was updated.
+/// A side is current if it was updated since the last gap and the last clear. A side last updated before a gap keeps
+/// its price but makes the quote incomplete; a clear empties all sides. Both cost O(1): each side stores the generation
+/// in which it was updated.
 ///
 /// Threads: one.
-/// Memory:  72 bytes per instrument, taken once from `memory` in the constructor.
+/// Memory:  72 bytes per instrument, allocated once from `memory` in the constructor.
 class TwoSidedQuotes {
 public:
     struct Side {
         Price price{0};
         std::uint64_t size{0};
-        std::uint16_t flags{0};  ///< kHalted, kNotFirm: one side is enough to set them for the quote.
+        std::uint16_t flags{0};  ///< kHalted, kNotFirm: set for the quote if either side has them.
     };
 
     explicit TwoSidedQuotes(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
@@ -34,9 +34,9 @@ public:
     /// Sets prices, sizes and flags of the quote.
     void fill(std::size_t slot, Quote& quote) const noexcept;
 
-    /// From now on no side is current.
+    /// Marks all sides as not current.
     void gap() noexcept { ++generation_; }
-    /// From now on all sides are empty.
+    /// Empties all sides.
     void clear() noexcept { cleared_ = ++generation_; }
     /// Changes with each gap and each clear.
     [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
@@ -44,7 +44,7 @@ public:
 private:
     struct Seen {
         Side side{};
-        std::uint32_t generation{0};  // 0 is before all
+        std::uint32_t generation{0};  // 0: never updated
     };
     struct Slot {
         Seen bid;
@@ -59,7 +59,7 @@ private:
 inline void TwoSidedQuotes::fill(std::size_t slot, Quote& quote) const noexcept {
     const auto& [bid, ask] = slots_[slot];
     const auto set = [this](const Seen& seen, Price& price, std::uint64_t& size) {
-        if (seen.generation < cleared_ || seen.side.size == 0) return;  // the quote's side is empty as it was made
+        if (seen.generation < cleared_ || seen.side.size == 0) return;  // the quote's side was initialized as empty
         price = seen.side.price;
         size = seen.side.size;
     };

@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// One pass over a message's bytes that marks every delimiter and every '=' and adds all bytes up, coded for each
-/// instruction set. The results are the same bit for bit.
+/// Scans a message's bytes once: marks every delimiter and every '=' and sums the bytes. There is code for each
+/// instruction set, with identical results.
 namespace millpond::fix::detail {
 
-/// Bytes of one scan; a longer message is scanned piece by piece.
+/// Maximum bytes of one scan; longer messages are scanned in pieces.
 inline constexpr std::size_t kScanBytes = 4096;
 
-/// Bit i of word w is for byte 64 * w + i. Words after that of the last byte are not written.
+/// Bit i of word w belongs to byte 64 * w + i. Words after that of the last byte are not written.
 struct DelimiterMasks {
     std::array<std::uint64_t, kScanBytes / 64> delimiters;
     std::array<std::uint64_t, kScanBytes / 64> equals;
@@ -24,25 +24,26 @@ using ScanFunction = std::uint32_t (*)(const char* bytes, std::size_t size, Deli
 using DelimiterPlaces = std::array<std::uint16_t, kScanBytes + 64>;
 
 struct Listing {
-    std::uint32_t sum{0};    ///< Of the bytes.
-    std::uint32_t count{0};  ///< Of the delimiters.
+    std::uint32_t sum{0};    ///< Sum of the bytes.
+    std::uint32_t count{0};  ///< Number of delimiters.
 };
 
 /// size: at most kScanBytes.
 using ListFunction = Listing (*)(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept;
 
-/// size: any. Only counts.
+/// Counts delimiters. size: any.
 using CountFunction = Listing (*)(const char* bytes, std::size_t size) noexcept;
 
-/// size: any. Returns the sum of the bytes modulo 2^32.
+/// Returns the sum of the bytes modulo 2^32. size: any.
 using SumFunction = std::uint32_t (*)(const char* bytes, std::size_t size) noexcept;
 
 struct Comparison {
-    std::uint32_t sum{0};  ///< Of the bytes.
+    std::uint32_t sum{0};  ///< Sum of the bytes.
     bool same{false};
 };
 
-/// size: any. Whether all bytes whose mask is 255 are those of `text`, and no byte whose mask is 0 is a delimiter.
+/// Whether all bytes whose mask is 255 are equal to those of `text`, and no byte whose mask is 0 is a delimiter. size:
+/// any.
 using CompareFunction = Comparison (*)(const char* bytes, std::size_t size, const char* text,
                                        const char* mask) noexcept;
 

@@ -8,21 +8,21 @@
 
 namespace millpond::fix::detail {
 
-/// The first position of a tag in a message's list of fields, by the tag modulo the number of slots. If tags share a
-/// slot, it has the first of them.
+/// Hash table from tag to its first position in a message's list of fields, indexed by the tag modulo the number of
+/// slots. If tags share a slot, the slot has the first of them.
 class FieldIndex {
 public:
     static constexpr std::uint32_t kNone = 0xFFFF;
-    static constexpr std::size_t kMostFields = kNone;
+    static constexpr std::size_t kMaxFields = kNone;
 
-    /// Forgets all.
+    /// Removes all entries.
     void clear() noexcept {
         if (++epoch_ == kEpochs) {
             slots_.fill(0);
             epoch_ = 1;
         }
     }
-    /// index: below kMostFields; by ascending index.
+    /// index: below kMaxFields, in ascending order.
     void add(Tag tag, std::uint32_t index) noexcept {
         auto& slot = slots_[tag % kSlots];
         slot = (slot >> kIndexBits) == epoch_ ? slot : (epoch_ << kIndexBits) | index;
@@ -39,7 +39,7 @@ private:
     static constexpr std::uint32_t kEpochs = 1U << 16U;
 
     std::uint32_t epoch_{1};
-    std::array<std::uint32_t, kSlots> slots_{};  // the epoch it was written in, and the index
+    std::array<std::uint32_t, kSlots> slots_{};  // epoch of the entry, then the index
 };
 
 }  // namespace millpond::fix::detail

@@ -11,22 +11,23 @@
 
 namespace millpond::fix::detail {
 
-/// The fields of the last message of a type, in order, so that the tags of the next one are compared instead of parsed.
-/// Only a guess: every byte of a tag is compared before it is used.
+/// Tags of the last message of a type, in order: the tags of the next message are compared instead of parsed. The
+/// layout is only a prediction: every byte of a tag is compared before it is used.
 class FieldLayout {
 public:
-    static constexpr std::size_t kCapacity = FieldShape::kCapacity;  ///< Fields; a message with more is not remembered.
+    static constexpr std::size_t kCapacity =
+        FieldShape::kCapacity;  ///< Maximum number of fields; messages with more are not cached.
 
     /// "tag=" as the eight bytes of a little-endian word, with a mask of its bytes.
     struct Entry {
         std::uint64_t text{0};
         std::uint64_t mask{0};
         Tag tag{tag::kInvalid};
-        std::uint32_t length{0};  ///< Bytes of text.
+        std::uint32_t length{0};  ///< Length of the text.
     };
 
     [[nodiscard]] std::uint32_t msg_type() const noexcept { return msg_type_; }
-    /// 0: nothing is remembered.
+    /// 0: nothing is cached.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] const Entry* entries() const noexcept { return entries_.data(); }
     [[nodiscard]] const FieldIndex& index() const noexcept { return index_; }
@@ -41,7 +42,7 @@ public:
         index_.clear();
         shape_.clear();
     }
-    /// Requires fewer than kCapacity fields.
+    /// Adds a tag. Requires fewer than kCapacity fields.
     void add(const Entry& entry) noexcept {
         index_.add(entry.tag, static_cast<std::uint32_t>(size_));
         entries_[size_++] = entry;

@@ -13,21 +13,21 @@
 
 namespace millpond::fix::detail {
 
-/// The bytes of the last message of a layout: a next one with the same tags, '=' and delimiters at the same
-/// positions, because its values have the same width, has the same fields. Only a guess: all of these bytes are
+/// Bytes of the last message of a layout. A message with the same tags, '=' and delimiters at the same positions,
+/// because its values have the same widths, has the same fields. The shape is only a prediction: all of these bytes are
 /// compared, and no other byte may be a delimiter.
 class FieldShape {
 public:
-    static constexpr std::size_t kBytes = 1536;    ///< A message with a longer body is not remembered.
-    static constexpr std::size_t kCapacity = 192;  ///< Nor is one with more fields.
+    static constexpr std::size_t kBytes = 1536;    ///< Messages with a longer body are not cached.
+    static constexpr std::size_t kCapacity = 192;  ///< Messages with more fields are not cached.
 
-    /// Bytes of the body; 0: nothing is remembered.
+    /// Length of the cached body; 0: nothing is cached.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
-    /// Of the body. Bytes that must be the same have 255 in the mask, the others 0.
+    /// The cached body. The mask is 255 for bytes that must be equal, and 0 for others.
     [[nodiscard]] const char* text() const noexcept { return text_.data(); }
     [[nodiscard]] const char* mask() const noexcept { return mask_.data(); }
-    /// Of the remembered message, whose body began at body_offset(); CheckSum last.
+    /// Fields of the cached message, CheckSum last. Its body began at body_offset().
     [[nodiscard]] const Field* fields() const noexcept { return fields_.data(); }
     [[nodiscard]] std::uint32_t body_offset() const noexcept { return body_offset_; }
 
@@ -37,7 +37,7 @@ public:
         const auto middle = (size - 8) / 2;
         return ((load_word(body + middle) ^ load_word(text() + middle)) & load_word(mask() + middle)) == 0;
     }
-    /// Number of fields before the body's end, if a field ends there.
+    /// Number of fields of a body of this size; 0 unless a field ends there.
     [[nodiscard]] std::size_t fields_before(std::size_t size) const noexcept {
         if (size == size_) return count_ - 1;
         const auto* end = std::partition_point(
@@ -47,7 +47,7 @@ public:
     }
 
     void clear() noexcept { size_ = count_ = 0; }
-    /// message: whose fields these are, CheckSum last, and whose body begins there.
+    /// Caches a message: its fields, CheckSum last, and the offset of its body.
     void remember(const char* message, std::uint32_t body_offset, std::span<const Field> fields) noexcept {
         const std::size_t size = fields.back().offset - 3 - body_offset;
         if (size > kBytes || fields.size() > kCapacity) return;

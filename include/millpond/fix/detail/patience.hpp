@@ -5,27 +5,28 @@
 
 namespace millpond::fix::detail {
 
-/// When to repeat a guess that was wrong: soon at first, then less and less often while none is right twice.
+/// Backoff for predictions: after a wrong prediction the next one follows soon, then ever later until one is right
+/// twice.
 class Patience {
 public:
     void matched() noexcept {
         misses_ = 0;
-        patience_ = kLeast;
+        patience_ = kMinWait;
     }
-    /// The guess was wrong. Returns whether to make another.
+    /// Call after a wrong prediction. Returns whether to make another.
     [[nodiscard]] bool missed() noexcept {
         if (++misses_ < patience_) return false;
         misses_ = 0;
-        patience_ = std::min(2 * patience_, kMost);
+        patience_ = std::min(2 * patience_, kMaxWait);
         return true;
     }
 
 private:
-    static constexpr std::uint32_t kLeast = 2;
-    static constexpr std::uint32_t kMost = 1024;
+    static constexpr std::uint32_t kMinWait = 2;
+    static constexpr std::uint32_t kMaxWait = 1024;
 
-    std::uint32_t misses_{0};  // in a row
-    std::uint32_t patience_{kLeast};
+    std::uint32_t misses_{0};  // consecutive misses
+    std::uint32_t patience_{kMinWait};
 };
 
 }  // namespace millpond::fix::detail

@@ -8,16 +8,16 @@
 
 namespace millpond::fix::detail {
 
-/// The tags of the last texts, so that a known text is compared instead of parsed. Direct-mapped.
+/// Direct-mapped cache of parsed tags: a known text is compared instead of parsed.
 class TagCache {
 public:
-    static constexpr std::uint32_t kLongest = 7;  ///< Characters of a text.
+    static constexpr std::uint32_t kMaxLength = 7;  ///< Maximum characters of a text.
 
-    /// A text's characters in the highest bytes of the key, zeros below; longer texts have no valid key.
+    /// Key of a text: its characters in the highest bytes, zeros below; longer texts have no valid key.
     [[nodiscard]] static std::uint64_t key_of(std::uint64_t word, std::uint32_t length) noexcept {
         return word << ((64 - 8 * length) & 63U);
     }
-    /// tag::kInvalid if the text is unknown.
+    /// Returns tag::kInvalid if the text is not cached.
     [[nodiscard]] Tag find(std::uint64_t key, std::uint32_t length) const noexcept {
         const auto& entry = entries_[place(key)];
         return entry.key == key && entry.length == length ? entry.tag : tag::kInvalid;

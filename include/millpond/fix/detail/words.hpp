@@ -7,7 +7,7 @@
 
 #include <millpond/core/endian.hpp>
 
-/// Text eight characters at a time: the first one is the lowest byte of a 64-bit word.
+/// Operations on eight characters at a time: the first is the lowest byte of a 64-bit word.
 ///
 /// Source: "SIMD within a register"; the digits' multiplications are those of Lemire's and Muła's eight-digit parsers.
 namespace millpond::fix::detail {
@@ -16,7 +16,7 @@ namespace millpond::fix::detail {
     return core::load_le<std::uint64_t>(reinterpret_cast<const std::byte*>(at));
 }
 
-/// Of eight characters.
+/// Loads eight characters.
 [[nodiscard]] consteval std::uint64_t word_of(std::string_view text) noexcept {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < 8; ++i) word |= std::uint64_t{static_cast<unsigned char>(text[i])} << (8 * i);
@@ -36,15 +36,15 @@ namespace millpond::fix::detail {
     return ((values | (values + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL) == 0;
 }
 
-/// The number with eight digits given as bytes of 0 to 9, the most significant digit lowest.
+/// Number of eight digits, given as bytes of 0 to 9, the most significant digit lowest.
 [[nodiscard]] inline std::uint32_t number_of(std::uint64_t values) noexcept {
     const auto pairs = (values * 10 + (values >> 8)) & 0x00FF00FF00FF00FFULL;
     const auto fours = (pairs * 100 + (pairs >> 16)) & 0x0000FFFF0000FFFFULL;
     return static_cast<std::uint32_t>(fours * 10'000 + (fours >> 32));
 }
 
-/// The last `length` characters (1 to 8) before `end` as a number; `ok` is false if one is not a digit. Eight bytes
-/// before `end` are readable.
+/// Parses the `length` characters (1 to 8) before `end` as a number; `ok` is false if one is not a digit. Eight bytes
+/// before `end` must be readable.
 [[nodiscard]] inline std::uint32_t digits_before(const char* end, std::size_t length, bool& ok) noexcept {
     const auto keep = ~std::uint64_t{0} << (8 * (8 - length));
     const auto values = (load_word(end - 8) ^ 0x3030303030303030ULL) & keep;
@@ -52,9 +52,9 @@ namespace millpond::fix::detail {
     return number_of(values);
 }
 
-/// "123.45" without its point: the digits of the `length` characters (1 to 8) before `end`, and how many of them
-/// follow the point. `ok` is false if these are not digits with at most one point. Eight bytes before
-/// `end` are readable.
+/// Parses the `length` characters (1 to 8) before `end`, such as "123.45", as digits without the point and the number
+/// of digits after it. `ok` is false if they are not digits with at most one point. Eight bytes before `end` must be
+/// readable.
 struct ShortDecimal {
     std::uint32_t digits{0};
     std::uint8_t decimals{0};
@@ -78,7 +78,7 @@ struct ShortDecimal {
 
 inline constexpr std::size_t kWordDigits = 8;
 
-/// The eight digits of a number below 10^8 as bytes of 0 to 9, the most significant one lowest.
+/// Eight digits of a number below 10^8 as bytes of 0 to 9, the most significant digit lowest.
 [[nodiscard]] inline std::uint64_t digits_of(std::uint32_t number) noexcept {
     const std::uint64_t fours = (number / 10'000) | (std::uint64_t{number % 10'000} << 32);
     // Each division by a constant is a multiplication and a shift in every half.

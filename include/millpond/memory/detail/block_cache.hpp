@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 
 #include <millpond/core/cache_line.hpp>
 #include <millpond/core/tally.hpp>
@@ -13,9 +14,10 @@
 
 namespace millpond::memory::detail {
 
-/// One thread's blocks: a magazine that it pops from and pushes to, and a spare one, which is full or empty.
+/// A thread's cache of free blocks: a loaded magazine that it pops from and pushes to, and a spare one, which is full
+/// or empty.
 ///
-/// Threads: its owner's; others may read the counts and how many blocks it holds.
+/// Threads: the owner's; others may read the counts and the number of blocks it holds.
 /// Memory:  the first line holds all that an acquire or a release touches, besides the magazine.
 struct alignas(core::kFalseSharingRange) BlockCache {
     using Block = BlockGrid::Block;
@@ -24,29 +26,29 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     /// show whether a magazine is full or empty. Inside a larger magazine an address may look full although it is not.
     static constexpr std::size_t kMagazineUnit = 512;
 
-    /// A release writes to *top, an acquire takes from top[-1]. If each operation must take the slow path, in strict
+    /// A release writes to *top, an acquire reads top[-1]. If each operation must take the slow path, in strict
     /// pools and without magazines, it stays at a place that looks both full and empty.
     std::atomic<Block*> top{nullptr};
     BlockGrid grid;
-    core::Tally released;  ///< Of a pool that is not strict.
+    core::Tally released;  ///< Unused by strict pools, which count in `account`.
 
     void* pool{nullptr};
-    std::atomic<Block*> long_way_top{nullptr};  ///< What `top` is elsewhere.
+    std::atomic<Block*> long_way_top{nullptr};  ///< Replaces `top` on the slow path.
     Block* bottom{nullptr};                     ///< Start of the loaded magazine.
-    Block* end{nullptr};                        ///< Its end.
-    Block* magazines{nullptr};                  ///< Start of all of them: a place that looks both full and empty.
-    Block* spare{nullptr};                      ///< Start of the spare one.
+    Block* end{nullptr};                        ///< End of the loaded magazine.
+    Block* magazines{nullptr};                  ///< Start of all magazines: a place that looks both full and empty.
+    Block* spare{nullptr};                      ///< Start of the spare magazine.
     std::atomic<std::uint64_t> carried{0};      ///< Net blocks added to the loaded magazine other than by release and
                                                 ///< acquire: acquired blocks are not counted.
-    std::int64_t told{0};                       ///< The part of lent() that the depot has.
+    std::int64_t reported{0};                   ///< The part of in_use() that the depot knows.
     core::Tally refused;
     core::Tally exchanges;
     std::atomic<std::uint32_t> moves{0};  ///< Odd during a move.
     std::uint32_t magazine_blocks{0};
-    std::uint32_t magazine_places{0};  ///< From one to the next.
+    std::uint32_t magazine_places{0};  ///< From one magazine to the next.
     bool long_way{false};
     bool spare_is_full{false};
-    bool taken{false};                ///< Under the pool's mutex.
+    bool attached{false};             ///< Belongs to a thread or a Cache. Under the pool's mutex.
     CreditAccount* account{nullptr};  ///< Null unless the pool is strict.
     Block single{nullptr};            ///< Replaces the magazine if there are none.
 
@@ -78,6 +80,9 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         return true;
     }
 
+    /// Moves the contents of `other`, which is left without a pool. Under the pool's mutex, by the owner of both.
+    void move_from(BlockCache& other) noexcept;
+
     // The slow path.
     [[nodiscard]] std::atomic<Block*>& true_top() noexcept { return long_way ? long_way_top : top; }
     [[nodiscard]] Block* position() const noexcept {
@@ -87,15 +92,15 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     [[nodiscard]] bool is_empty() const noexcept { return position() == bottom; }
     [[nodiscard]] bool is_full() const noexcept { return position() == end; }
     [[nodiscard]] std::size_t level() const noexcept { return static_cast<std::size_t>(position() - bottom); }
-    [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - position()); }
-    /// Only while it is not empty.
+    [[nodiscard]] std::size_t free_places() const noexcept { return static_cast<std::size_t>(end - position()); }
+    /// Requires that it is not empty.
     [[nodiscard]] Block pop() noexcept {
         auto& place = true_top();
         auto* const at = place.load(std::memory_order_relaxed) - 1;
         place.store(at, std::memory_order_relaxed);
         return *at;
     }
-    /// Only while it is not full.
+    /// Requires that it is not full.
     void push(Block block) noexcept {
         auto& place = true_top();
         auto* const at = place.load(std::memory_order_relaxed);
@@ -114,7 +119,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         carried.store(before + in - out, std::memory_order_release);
     }
 
-    /// Goes to a place and carries so that no other thread sees the one without the other.
+    /// Sets the position and `carried` so that other threads see both changes or neither.
     void move_to(Block* at, std::size_t in, std::size_t out) noexcept {
         const auto number = moves.load(std::memory_order_relaxed);
         moves.store(number + 1, std::memory_order_relaxed);
@@ -122,7 +127,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         true_top().store(at, std::memory_order_release);
         moves.store(number + 2, std::memory_order_release);
     }
-    /// The first `count` places of the magazine hold blocks.
+    /// Makes this the loaded magazine; its first `count` places hold blocks.
     void load(Block* magazine, std::size_t count) noexcept {
         const auto unloaded = level();
         bottom = magazine;
@@ -146,17 +151,17 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         return true;
     }
 
-    // For any thread, while the owner continues.
-    /// Blocks in the loaded magazine, from the address alone.
+    // For any thread, concurrently with the owner.
+    /// Blocks in the loaded magazine, calculated from the position alone.
     [[nodiscard]] std::uint64_t held() const noexcept {
         const auto* const at = (long_way ? long_way_top : top).load(std::memory_order_acquire);
         if (at == nullptr || magazine_blocks == 0) return 0;
         const auto place = static_cast<std::uint64_t>(at - magazines) % magazine_places;
         return place == 0 ? magazine_blocks : magazine_blocks - (magazine_places - place);
     }
-    /// Acquired minus released; negative, modulo 2^64, if blocks of other threads are released. The value at some time
-    /// during the call; up to a magazine less if the owner is preempted in the middle of a move.
-    [[nodiscard]] std::uint64_t lent() const noexcept {
+    /// Acquired minus released; negative, modulo 2^64, if blocks of other threads are released. The value at some
+    /// moment of the call; up to a magazine less if the owner is preempted in the middle of a move.
+    [[nodiscard]] std::uint64_t in_use() const noexcept {
         for (int tries = 0; tries < 100; ++tries) {
             const auto number = moves.load(std::memory_order_acquire);
             const auto in_and_out = carried.load(std::memory_order_acquire);
@@ -168,15 +173,44 @@ struct alignas(core::kFalseSharingRange) BlockCache {
 
     void add_counts_of(const BlockCache& other) noexcept {
         released.add(other.released.read());
-        carry(other.lent(), 0);
+        carry(other.in_use(), 0);
         refused.add(other.refused.read());
         exchanges.add(other.exchanges.read());
     }
-    void forget_counts() noexcept {
+    void reset_counts() noexcept {
         for (auto* const tally : {&released, &refused, &exchanges}) tally->set(0);
         carried.store(held(), std::memory_order_relaxed);
-        told = 0;
+        reported = 0;
     }
 };
+
+inline void BlockCache::move_from(BlockCache& other) noexcept {
+    const auto copy = [](auto& to, const auto& from) {
+        to.store(from.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    };
+    copy(top, other.top);
+    copy(long_way_top, other.long_way_top);
+    copy(carried, other.carried);
+    released.set(other.released.read());
+    refused.set(other.refused.read());
+    exchanges.set(other.exchanges.read());
+    grid = other.grid;
+    pool = std::exchange(other.pool, nullptr);
+    bottom = other.bottom;
+    end = other.end;
+    magazines = other.magazines;
+    spare = other.spare;
+    reported = other.reported;
+    magazine_blocks = other.magazine_blocks;
+    magazine_places = other.magazine_places;
+    long_way = other.long_way;
+    spare_is_full = other.spare_is_full;
+    attached = std::exchange(other.attached, false);
+    account = std::exchange(other.account, nullptr);
+    if (magazine_blocks == 0) {  // The magazine is a part of the cache; it is empty between operations.
+        bottom = end = &single;
+        set_position(bottom);
+    }
+}
 
 }  // namespace millpond::memory::detail

@@ -14,19 +14,19 @@ using FourPointers [[gnu::vector_size(4 * sizeof(std::uint64_t))]] = std::uint64
 using TwoPairs [[gnu::vector_size(sizeof(TwoPointers))]] = std::uint32_t;
 using FourPairs [[gnu::vector_size(sizeof(FourPointers))]] = std::uint32_t;
 
-/// Whether the processor has registers for four. Without, compilers take them apart by way of the stack.
+/// Whether the processor has registers for four. Without them, compilers split the vector through the stack.
 #ifdef __AVX2__
 inline constexpr bool kFourAtOnce = true;
 #else
 inline constexpr bool kFourAtOnce = false;
 #endif
 
-/// Copies `count` pointers and calls look(FourPointers) or look(TwoPointers) with what it copies; one may come twice.
-/// Each place is written once: a processor passes a store on to a later load only if the one store has all that the
-/// load reads, and batches that a thread acquires and releases in turn are such loads and stores.
-template <bool kFours = kFourAtOnce, class Look>
+/// Copies `count` pointers and calls visit(FourPointers) or visit(TwoPointers) for them; a pointer may be visited
+/// twice. Each place is written once: a processor passes a store on to a later load only if the one store has all that
+/// the load reads, and batches that a thread acquires and releases in turn are such loads and stores.
+template <bool kFours = kFourAtOnce, class Visit>
 [[gnu::always_inline]] inline void copy_pointers(void* __restrict to, const void* __restrict from, std::size_t count,
-                                                 Look&& look) noexcept {
+                                                 Visit&& visit) noexcept {
     auto* out = static_cast<std::byte*>(to);
     const auto* in = static_cast<const std::byte*>(from);
     FourPointers four;
@@ -38,9 +38,9 @@ template <bool kFours = kFourAtOnce, class Look>
         in += sizeof pointers;
         out += sizeof pointers;
         if constexpr (sizeof pointers == sizeof(std::uint64_t)) {
-            look(TwoPointers{pointers, pointers});
+            visit(TwoPointers{pointers, pointers});
         } else {
-            look(pointers);
+            visit(pointers);
         }
     };
     if constexpr (kFours) {
@@ -59,7 +59,7 @@ template <bool kFours = kFourAtOnce, class Look>
     if ((count & 1U) != 0) copy(one);
 }
 
-/// Maps pointers of a pool to block numbers and back.
+/// Maps pointers to block indices and back.
 ///
 /// Source: exact division by multiplication with the inverse modulo 2^64: Granlund and Montgomery 1994, section 9.
 class BlockGrid {
@@ -81,13 +81,13 @@ public:
     [[nodiscard]] Block block(std::uint32_t index) const noexcept { return first_ + index * stride_; }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_and_shift_ >> kShiftBits; }
 
-    /// The index of the block at `pointer`; count() or more for every pointer that is not to a block.
+    /// Index of the block at `pointer`; count() or more if no block starts there.
     [[nodiscard]] std::uint64_t index_of(const void* pointer) const noexcept {
         return std::rotr(distance_to(pointer) * inverse_, static_cast<int>(shift()));
     }
     [[nodiscard]] bool holds(const void* pointer) const noexcept { return index_of(pointer) < count(); }
 
-    /// Copies `count` pointers. False if one was not to a block.
+    /// Copies `count` pointers. False if one of them is not a block.
     template <bool kFours = kFourAtOnce>
     [[nodiscard, gnu::always_inline]] bool copy(Block* __restrict to, void* const* __restrict from,
                                                 std::size_t count) const noexcept;
@@ -103,16 +103,16 @@ private:
     }
 
     std::byte* first_{nullptr};
-    std::uint64_t inverse_{1};          // Of the stride's odd part, modulo 2^64.
+    std::uint64_t inverse_{1};          // Inverse of the stride's odd part, modulo 2^64.
     std::uint64_t count_and_shift_{0};  // The stride is its odd part times 2^shift.
     std::uint64_t stride_{1};
 };
 
-/// What the distances of a batch's pointers from the first block have in common, in each of a register's lanes.
+/// Properties of the distances of a batch's pointers from the first block, for each lane of a register.
 template <class Pointers, class Halves>
 struct LanesOfBatch {
-    Pointers bits{};   ///< Set in any of them.
-    Halves highest{};  ///< Of the halves of their products with the inverse, modulo 2^32; only the low halves are used.
+    Pointers bits{};   ///< Union of their bits.
+    Halves highest{};  ///< Maximum of their products with the inverse, modulo 2^32; only the low halves are used.
 
     void add(const Pointers& distances, std::uint32_t inverse) noexcept {
         join(distances, reinterpret_cast<const Halves&>(distances) * inverse);

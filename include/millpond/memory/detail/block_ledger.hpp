@@ -10,19 +10,19 @@
 
 namespace millpond::memory::detail {
 
-/// Lets AddressSanitizer and valgrind report every access to [begin, begin + bytes); nothing without them.
+/// Lets AddressSanitizer and valgrind report every access to [begin, begin + bytes); does nothing without them.
 void hide(void* begin, std::size_t bytes) noexcept;
 
 enum class Content : std::uint8_t {
-    old,   ///< Its contents count as written.
-    none,  ///< Reading it before it is written is a fault that valgrind reports.
+    old,   ///< The contents count as written.
+    none,  ///< Valgrind reports reads before the first write.
 };
-/// Ends that.
+/// Makes the bytes accessible again.
 void show(void* begin, std::size_t bytes, Content content) noexcept;
 
-/// State of the blocks of a checked pool, apart from the blocks.
+/// Stores the state of the blocks of a checked pool, outside the blocks.
 ///
-/// Threads: any, for blocks that they own. Of two simultaneous releases the second is detected when the block is
+/// Threads: any, for blocks that they own. A double release by two threads at once is detected when the block is
 ///          acquired for the second time.
 /// Memory:  24 bytes per block in the pool's Region, 16 more after each block.
 class BlockLedger {
@@ -45,6 +45,9 @@ public:
 
     [[nodiscard]] bool is_out(std::uint32_t index) const noexcept {
         return records_[index].generation.load(std::memory_order_relaxed) % 2 == 1;
+    }
+    void require_out(std::uint32_t index, const void* block) const noexcept {
+        if (!is_out(index)) fault("was released twice", index, block);
     }
     [[noreturn]] void fault(const char* what, std::uint32_t index, const void* block) const noexcept {
         misuse(pool_, what, block, records_[index].file, records_[index].line);

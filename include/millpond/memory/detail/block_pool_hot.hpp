@@ -47,7 +47,7 @@ inline void BasicBlockPool<Policy>::release_with(BlockCache& cache, void* block)
 template <class Policy>
 void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noexcept {
     auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
-    if (cache.account == nullptr || cache.is_empty() || !pool.credits_.try_take(*cache.account, 1)) [[unlikely]]
+    if (cache.account == nullptr || cache.is_empty() || !pool.credits_.try_acquire(*cache.account, 1)) [[unlikely]]
         return acquire_exchanging(cache, place);
     auto* const block = cache.pop();
     if constexpr (Policy::kChecked) pool.ledger_.acquired(pool.index_of(block), block, place);
@@ -57,7 +57,7 @@ void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noe
 template <class Policy>
 void* BasicBlockPool<Policy>::acquire_exchanging(BlockCache& cache, Place place) noexcept {
     auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
-    if (cache.account != nullptr && !pool.credits_.take(*cache.account, 1)) {
+    if (cache.account != nullptr && !pool.credits_.acquire(*cache.account, 1)) {
         cache.refused.add();
         return nullptr;
     }
@@ -92,7 +92,7 @@ void BasicBlockPool<Policy>::put(BlockCache& cache, std::byte* block) noexcept {
             cache.carry(0, 1);
             return depot_.push_block(index_of(block));
         }
-        depot_.make_room(cache);
+        depot_.swap_full(cache);
     }
     cache.push(block);
 }
@@ -112,7 +112,8 @@ inline bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::s
 
 template <class Policy>
 inline void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept {
-    if (Policy::kChecked || cache.long_way || blocks.size() > cache.room()) return release_batches(cache, blocks);
+    if (Policy::kChecked || cache.long_way || blocks.size() > cache.free_places())
+        return release_batches(cache, blocks);
     auto* const to = cache.position();
     if (!cache.grid.copy(to, blocks.data(), blocks.size())) [[unlikely]]
         refuse_batch(cache, blocks);
@@ -123,16 +124,16 @@ inline void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::s
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
-    if (cache.account != nullptr && !credits_.take(*cache.account, blocks.size())) {
+    if (cache.account != nullptr && !credits_.acquire(*cache.account, blocks.size())) {
         cache.refused.add();
         return false;
     }
     std::size_t done = 0;
     while (done < blocks.size()) {
         if (cache.is_empty() && !depot_.refill(cache)) {
-            const auto taken = done;
+            const auto popped = done;
             while (done > 0) put(cache, bytes_of(blocks[--done]));
-            cache.carry(taken, 0);
+            cache.carry(popped, 0);
             cache.refused.add();
             if (cache.account != nullptr) cache.account->give_back(blocks.size());
             return false;
@@ -141,14 +142,14 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         auto* const from = cache.position() - round;
         detail::copy_pointers(static_cast<void*>(&blocks[done]), from, round, [](const auto&) {});
         if (done + round < blocks.size()) {
-            cache.move_to(from, 0, round);  // They count as lent once all are taken.
+            cache.move_to(from, 0, round);  // Blocks count as in use once all are acquired.
         } else {
             cache.carry(done, 0);
             cache.set_position(from);
         }
         done += round;
     }
-    if (blocks.size() > cache.magazine_blocks && cache.magazine_blocks != 0) depot_.count_lent(cache);
+    if (blocks.size() > cache.magazine_blocks) depot_.count_in_use_of(cache);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }
@@ -169,8 +170,8 @@ void BasicBlockPool<Policy>::release_batches(BlockCache& cache, std::span<void* 
             put(cache, static_cast<std::byte*>(blocks[done++]));
             continue;
         }
-        if (cache.is_full()) depot_.make_room(cache);
-        const auto round = std::min(blocks.size() - done, cache.room());
+        if (cache.is_full()) depot_.swap_full(cache);
+        const auto round = std::min(blocks.size() - done, cache.free_places());
         auto* const to = cache.position();
         if (!cache.grid.copy(to, &blocks[done], round)) [[unlikely]]
             refuse_batch(cache, blocks);

@@ -14,7 +14,7 @@
 
 namespace millpond::memory::detail {
 
-/// Holds full and empty magazines. A magazine is moved as a whole, by one compare-and-swap.
+/// Stock of full and empty magazines. One compare-and-swap moves a whole magazine.
 ///
 /// Threads: any, each with its own cache.
 /// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; its depot is locked, this one is two lock-free stacks.
@@ -31,40 +31,49 @@ public:
     [[nodiscard]] bool refill(BlockCache& cache) noexcept;
 
     /// Exchanges one of the cache's two full magazines for an empty one.
-    void make_room(BlockCache& cache) noexcept;
+    void swap_full(BlockCache& cache) noexcept;
 
-    /// Give the cache its two empty magazines; take them back.
+    /// Gives the cache its two empty magazines, or removes them.
     void equip(BlockCache& cache) noexcept;
     void strip(BlockCache& cache) noexcept;
 
     /// Returns a block directly, in a pool without magazines.
     void push_block(std::uint32_t index) noexcept {
+        // First: the next thread to acquire the block must not count it a second time.
+        in_use_.fetch_sub(1, std::memory_order_relaxed);
+        Policy::racy_point();
         full_.push(links_, index);
-        lent_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Adds the blocks that the cache has lent since the last call to the total; exact for this cache, and off by at
-    /// most a magazine for each other one, because none lends or takes back more without a call.
-    void count_lent(BlockCache& cache) noexcept {
-        const auto now = static_cast<std::int64_t>(cache.lent());
-        if (now == cache.told) return;
-        add_lent(now - cache.told);
-        cache.told = now;
+    /// Adds the change of the cache's blocks in use since the last call to the total. The total is exact for this cache
+    /// and off by at most a magazine for each other one, which calls this before its count changes by more. Without
+    /// magazines each acquire and release is counted.
+    void count_in_use_of(BlockCache& cache) noexcept {
+        if (cache.magazine_blocks == 0) return;
+        const auto now = static_cast<std::int64_t>(cache.in_use());
+        if (now == cache.reported) return;
+        add_in_use(now - cache.reported);
+        cache.reported = now;
     }
 
-    /// Most blocks in use at once, as counted when magazines were exchanged.
-    [[nodiscard]] std::uint64_t most_lent() const noexcept {
-        const auto most = static_cast<std::uint64_t>(most_lent_.load(std::memory_order_relaxed));
+    /// Blocks in use, as counted when magazines were exchanged; without magazines never more than are in use.
+    [[nodiscard]] std::uint64_t in_use() const noexcept {
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(in_use_.load(std::memory_order_relaxed), 0));
+    }
+
+    /// Maximum of in_use().
+    [[nodiscard]] std::uint64_t high_water() const noexcept {
+        const auto most = static_cast<std::uint64_t>(high_water_.load(std::memory_order_relaxed));
         if (most <= layout_.capacity) return most;
         // Counts more than the capacity as in use only if the error of the caches does not explain it.
         const auto hidden = (layout_.caches + std::uint64_t{1}) * layout_.magazine_blocks;
         return std::max<std::uint64_t>(layout_.capacity, most - std::min(hidden, most));
     }
 
-    /// Restarts the maximum. Nothing may be in use.
-    void forget_most_lent() noexcept {
-        lent_.store(0, std::memory_order_relaxed);
-        most_lent_.store(0, std::memory_order_relaxed);
+    /// Resets both counts. No block may be in use.
+    void reset_counts() noexcept {
+        in_use_.store(0, std::memory_order_relaxed);
+        high_water_.store(0, std::memory_order_relaxed);
     }
 
     /// Calls visit(block) for each block in the depot. The pool must be idle.
@@ -76,14 +85,14 @@ public:
 private:
     static constexpr std::uint32_t kNone = IndexStack<Policy>::kNone;
 
-    /// It ends where the places of the next one begin.
+    /// The end of a magazine is where the places of the next one begin.
     [[nodiscard]] Block* magazine(std::uint32_t number) const noexcept {
         return magazines_ + (std::size_t{number} + 1) * layout_.magazine_places - layout_.magazine_blocks;
     }
     [[nodiscard]] std::uint32_t number_of(const Block* magazine) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_places);
     }
-    void add_lent(std::int64_t more) noexcept;
+    void add_in_use(std::int64_t more) noexcept;
 
     PoolLayout layout_;
     BlockGrid grid_;
@@ -91,8 +100,8 @@ private:
     Block* magazines_;
     IndexStack<Policy> full_;
     IndexStack<Policy> empty_;
-    alignas(core::kFalseSharingRange) std::atomic<std::int64_t> lent_{0};
-    std::atomic<std::int64_t> most_lent_{0};
+    alignas(core::kFalseSharingRange) std::atomic<std::int64_t> in_use_{0};
+    std::atomic<std::int64_t> high_water_{0};
 };
 
 template <class Policy>
@@ -115,11 +124,11 @@ Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout, const BlockGri
 template <class Policy>
 bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     if (cache.use_full_spare()) return true;
-    if (cache.magazine_blocks != 0) count_lent(cache);
+    count_in_use_of(cache);
     const auto number = full_.pop(links_);
     if (number == kNone) return false;
     if (cache.magazine_blocks == 0) {
-        add_lent(1);
+        add_in_use(1);
         cache.push(grid_.block(number));
         cache.carry(1, 0);
         return true;
@@ -134,9 +143,9 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
 }
 
 template <class Policy>
-void Depot<Policy>::make_room(BlockCache& cache) noexcept {
+void Depot<Policy>::swap_full(BlockCache& cache) noexcept {
     if (cache.use_empty_spare()) return;
-    count_lent(cache);
+    count_in_use_of(cache);
     const auto number = empty_.pop(links_);
     assert(number != kNone && "there are two more magazines than caches and blocks can fill");
     Policy::racy_point();
@@ -162,17 +171,17 @@ void Depot<Policy>::strip(BlockCache& cache) noexcept {
 }
 
 template <class Policy>
-void Depot<Policy>::add_lent(std::int64_t more) noexcept {
-    const auto now = lent_.fetch_add(more, std::memory_order_relaxed) + more;
-    auto most = most_lent_.load(std::memory_order_relaxed);
-    while (now > most && !most_lent_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+void Depot<Policy>::add_in_use(std::int64_t more) noexcept {
+    const auto now = in_use_.fetch_add(more, std::memory_order_relaxed) + more;
+    auto most = high_water_.load(std::memory_order_relaxed);
+    while (now > most && !high_water_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
     }
 }
 
 template <class Policy>
 template <class Visit>
 void Depot<Policy>::for_each_block(Visit&& visit) const {
-    for (auto number = full_.look(links_).index(); number != kNone;
+    for (auto number = full_.peek(links_).index(); number != kNone;
          number = links_[number].load(std::memory_order_relaxed)) {
         if (layout_.magazine_blocks == 0) visit(grid_.block(number));
         for (std::uint32_t i = 0; i < layout_.magazine_blocks; ++i) visit(magazine(number)[i]);
@@ -182,7 +191,7 @@ void Depot<Policy>::for_each_block(Visit&& visit) const {
 template <class Policy>
 std::size_t Depot<Policy>::count_empty() const noexcept {
     std::size_t count = 0;
-    for (auto number = empty_.look(links_).index(); number != kNone;
+    for (auto number = empty_.peek(links_).index(); number != kNone;
          number = links_[number].load(std::memory_order_relaxed)) {
         ++count;
     }

@@ -23,8 +23,8 @@ public:
     using Links = std::atomic<std::uint32_t>*;
     static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-    /// What a pop has read before its decision.
-    struct Look {
+    /// The top of the stack as a pop has read it.
+    struct Top {
         std::uint64_t head;
         std::uint32_t next;
         [[nodiscard]] std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(head >> 32); }
@@ -37,26 +37,26 @@ public:
             Policy::racy_point();
         } while (
             !head_.compare_exchange_weak(head, with_next_tag(index, head),
-                                         std::memory_order_release,  // sync "pushed": the acquires in look and take
+                                         std::memory_order_release,  // sync "pushed": the acquires in peek and try_pop
                                          std::memory_order_relaxed));
     }
 
     /// kNone if it is empty.
     [[nodiscard]] std::uint32_t pop(Links links) noexcept {
-        for (auto seen = look(links);;) {
+        for (auto seen = peek(links);;) {
             if (seen.index() == kNone) return kNone;
             Policy::racy_point();
-            if (take(links, seen)) return seen.index();
+            if (try_pop(links, seen)) return seen.index();
         }
     }
 
-    /// The first half of a pop.
-    [[nodiscard]] Look look(Links links) const noexcept {
+    /// First half of a pop.
+    [[nodiscard]] Top peek(Links links) const noexcept {
         return with_link(links, head_.load(std::memory_order_acquire));  // sync "pushed": the release in push
     }
 
-    /// The second half: false if the stack has changed since `seen`, which then has the new state.
-    [[nodiscard]] bool take(Links links, Look& seen) noexcept {
+    /// Second half of a pop: false if the stack has changed since `seen`, which then has the new state.
+    [[nodiscard]] bool try_pop(Links links, Top& seen) noexcept {
         if (head_.compare_exchange_weak(seen.head, with_next_tag(seen.next, seen.head),
                                         std::memory_order_acquire,  // sync "pushed": the release in push
                                         std::memory_order_acquire)) {
@@ -70,8 +70,8 @@ private:
     static std::uint64_t with_next_tag(std::uint32_t index, std::uint64_t head) noexcept {
         return (std::uint64_t{index} << 32) | static_cast<std::uint32_t>(head + 1);
     }
-    /// The link may be stale if another thread takes the index meanwhile; then the tag has changed and take fails.
-    static Look with_link(Links links, std::uint64_t head) noexcept {
+    /// The link may be stale if another thread pops the index meanwhile; then the tag has changed and try_pop fails.
+    static Top with_link(Links links, std::uint64_t head) noexcept {
         const auto index = static_cast<std::uint32_t>(head >> 32);
         return {head, index == kNone ? kNone : links[index].load(std::memory_order_relaxed)};
     }

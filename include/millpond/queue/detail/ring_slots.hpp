@@ -20,21 +20,21 @@ namespace millpond::queue::detail {
 /// announcement move to the consumer's processor in one cache line. Positions count up from 0; a position's slot is its
 /// remainder by the capacity.
 ///
-/// Threads: put and mark on the thread that owns the position, is_filled and take on the consumer's. The ring waits
+/// Threads: put and mark on the thread that owns the position, is_filled and try_pop on the consumer's. The ring waits
 ///          until a slot is free before it puts there.
-/// Memory:  capacity * slot_bytes(), taken once from `memory` and written in the constructor.
+/// Memory:  capacity * slot_bytes(), allocated once from `memory` and written in the constructor.
 /// Source:  D. Vyukov, "Bounded MPMC queue" (1024cores.net).
 template <class T>
 class RingSlots {
 public:
-    /// ring, capacity: as of ring_bytes, with what it throws.
+    /// ring, capacity: see ring_bytes, whose exceptions it throws.
     RingSlots(const char* ring, std::size_t capacity, std::pmr::memory_resource* memory)
         : slots_(static_cast<Slot*>(memory->allocate(ring_bytes(ring, capacity, sizeof(Slot)), kAlignment))),
           capacity_(capacity),
           memory_(memory) {
         for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(&slots_[i].filled, 0U);
     }
-    /// Does not destroy the messages: see destroy_from.
+    /// Does not destroy messages: call destroy_from first.
     ~RingSlots() { memory_->deallocate(slots_, capacity_ * sizeof(Slot), kAlignment); }
     RingSlots(const RingSlots&) = delete;
     RingSlots& operator=(const RingSlots&) = delete;
@@ -52,7 +52,7 @@ public:
             std::construct_at(reinterpret_cast<T*>(bytes), std::forward<Message>(message));
         }
     }
-    /// The message at `position` is there.
+    /// Marks the message at `position` as filled.
     void mark(std::uint64_t position) noexcept {
         slot(position).filled.store(position + 1, std::memory_order_release);  // sync "slot filled": is_filled
     }
@@ -60,9 +60,10 @@ public:
         // sync "slot filled": the store in mark
         return slots_[position & (capacity_ - 1)].filled.load(std::memory_order_acquire) == position + 1;
     }
-    /// Moves the message at `position`, if it is there; the caller then frees the slot. No loop over several: a
-    /// processor that speculates one more iteration reads the next slot, whose line the producer is about to write.
-    [[nodiscard]] bool take(std::uint64_t position, T& into) noexcept {
+    /// Moves the message at `position` to `into`, if it is filled; the caller then frees the slot. No loop over
+    /// several: a processor that speculates one more iteration reads the next slot, whose line the producer is about to
+    /// write.
+    [[nodiscard]] bool try_pop(std::uint64_t position, T& into) noexcept {
         if (!is_filled(position)) return false;
         auto* const message = slot(position).message();
         into = std::move(*message);

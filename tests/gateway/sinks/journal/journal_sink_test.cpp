@@ -25,7 +25,7 @@ namespace {
 using millpond::journal::JournalReader;
 using millpond::journal::LostRecord;
 
-/// Bids and losses as a reader of the journal gets them.
+/// Bids and losses that a reader of the journal gets.
 struct Read {
     void on(const feed::Quote& quote) { bids.push_back(quote.bid_price); }
     void on(const feed::Trade&) { ++others; }
@@ -44,14 +44,16 @@ protected:
     ~JournalSinkTest() override { std::filesystem::remove_all(folder_); }
 
     std::unique_ptr<SinkThread> open(const TestRing& ring) {
-        const service::Say say = [this](service::Severity, std::string_view, const std::string& text) {
+        const service::LogFunction log = [this](service::Severity, std::string_view, const std::string& text) {
             said_.push_back(text);
         };
         return std::make_unique<SinkThread>(
             SinkThread::Options{.ring = ring.name, .name = "journal"},
             std::make_unique<JournalSink>(
-                Options{.writer = {.folder = folder_, .ring = ring.name, .segment_bytes = 1U << 20U}}, say),
-            say);
+                "journal",
+                millpond::journal::WriterOptions{.folder = folder_, .ring = ring.name, .segment_bytes = 1U << 20U},
+                log),
+            log);
     }
     static void drain(SinkThread& sink) {
         while (sink.account().queued != 0 || sink.round(core::monotonic_nanos()) != 0) {
@@ -132,7 +134,7 @@ TEST_F(JournalSinkTest, ANewSessionBeginsASegmentOfItsOwnAndNothingIsLost) {
     ring.publish_quotes(10);
     drain(*sink);
     EXPECT_TRUE(sink->account().closes());
-    sink.reset();  // ends what is still open
+    sink.reset();  // ends the open segment
     const auto got = read();
     expect_bids(got, 50);
     EXPECT_EQ(got.others, 4U);
@@ -162,6 +164,60 @@ TEST_F(JournalSinkTest, NamesAreThereForEveryEvent) {
     ASSERT_NE(reader.instrument(1), nullptr);
     EXPECT_EQ(reader.instrument(1)->symbol, feed::Symbol{"MSFT"});
     EXPECT_EQ(reader.ring(), ring.name);
+}
+
+/// The channel's depth at each level.
+struct DepthsOfLevels {
+    void on(const feed::Level& level) { depths.push_back(reader.depth(level.channel)); }
+    void on(const feed::Quote&) {}
+    void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
+    void on(const feed::Status&) {}
+    void on(const feed::Gap&) {}
+    void on(const feed::Clear&) {}
+    void on(const LostRecord&) {}
+    JournalReader& reader;
+    std::vector<market::ChannelDepth> depths{};
+};
+
+TEST_F(JournalSinkTest, TheDepthOfAChannelIsThereForItsLevels) {
+    TestRing ring{"journal6", 1'024, 10};
+    const auto publish_level = [&](std::uint16_t channel) {
+        ring.writer.publish(feed::Level{.instrument = 0,
+                                        .channel = channel,
+                                        .flags = feed::kLast,
+                                        .side = feed::Side::bid,
+                                        .price = 1'000,
+                                        .size = 5});
+    };
+    ring.publish_quotes(3);
+    ASSERT_TRUE(ring.writer.set_depth(2, {.depth = 10, .orders = true}));
+    publish_level(2);
+    auto sink = open(ring);
+    drain(*sink);
+    ASSERT_TRUE(ring.writer.set_depth(1, {.depth = 5}));
+    publish_level(1);
+    drain(*sink);
+    ring.writer.publish(new_session_of());
+    publish_level(2);
+    publish_level(1);
+    drain(*sink);
+    sink.reset();
+    JournalReader reader{folder_};
+    DepthsOfLevels levels{reader};
+    reader.poll(levels, SIZE_MAX);
+    const market::ChannelDepth orders{.depth = 10, .orders = true};
+    const market::ChannelDepth few{.depth = 5, .orders = false};
+    EXPECT_EQ(levels.depths, (std::vector{orders, few, orders, few}));
+    for (const auto& segment : millpond::journal::describe_segments(folder_)) {
+        if (segment.state != millpond::journal::SegmentState::ended) continue;
+        JournalReader alone{segment.file.path};
+        DepthsOfLevels of_segment{alone};
+        alone.poll(of_segment, SIZE_MAX);
+        EXPECT_EQ(of_segment.depths.size(), 2U);
+        EXPECT_EQ(of_segment.depths, (std::vector{orders, few}));
+    }
+    EXPECT_TRUE(said_.empty()) << said_.front();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What ThreadSanitizer sees of our code on librdkafka's threads, with tests/support/c11_threads.cpp.
+// ThreadSanitizer and callbacks on librdkafka's threads, with tests/support/c11_threads.cpp.
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 
@@ -36,7 +36,7 @@ void count_in_turn() {
     mtx_unlock(&mutex);
 }
 
-/// A producer without a broker, which calls Count on its own threads while we do the same on ours.
+/// A producer without a broker, which calls Count on its threads while the test calls it too.
 template <void (*Count)()>
 int count_on_its_threads() {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);

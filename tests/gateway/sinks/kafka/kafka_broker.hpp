@@ -16,10 +16,10 @@
 
 namespace millpond::gateway::test {
 
-/// A real Kafka of one node, started by tools/kafka_broker, in the network namespace of who makes it.
+/// A real Kafka of one node, started by tools/kafka_broker in the caller's network namespace.
 class KafkaBroker {
 public:
-    /// Whether the environment says where Kafka is: MILLPOND_KAFKA_JARS=$(tools/fetch_kafka)
+    /// Whether the environment names the folder of Kafka: MILLPOND_KAFKA_JARS=$(tools/fetch_kafka)
     [[nodiscard]] static bool is_there() { return std::getenv("MILLPOND_KAFKA_JARS") != nullptr; }
 
     /// address: a number, or localhost, which certificates can name. settings: further properties, each KEY=VALUE.

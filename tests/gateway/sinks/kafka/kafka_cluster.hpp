@@ -39,7 +39,7 @@ inline KafkaHandle kafka_handle(rd_kafka_type_t type, const KafkaSettings& setti
     return handle;
 }
 
-/// librdkafka's own cluster of make-believe brokers, in this process.
+/// librdkafka's mock cluster, in this process.
 class MockCluster {
 public:
     static constexpr int kBrokers = 2;
@@ -55,7 +55,7 @@ public:
     void make_topic(const std::string& name) const {
         rd_kafka_mock_topic_create(cluster_, name.c_str(), kPartitions, kBrokers);
     }
-    void take_down() const {
+    void stop_brokers() const {
         for (int id = 1; id <= kBrokers; ++id) rd_kafka_mock_broker_set_down(cluster_, id);
     }
     void bring_up() const {
@@ -64,7 +64,7 @@ public:
     void refuse(const std::string& topic, rd_kafka_resp_err_t error) const {
         rd_kafka_mock_topic_set_error(cluster_, topic.c_str(), error);
     }
-    /// The next so many PRODUCE requests fail with this.
+    /// Makes the next `requests` PRODUCE requests fail with this error.
     void fail_produce(std::size_t requests, rd_kafka_resp_err_t error) const {
         constexpr std::int16_t kProduce = 0;
         const std::vector<rd_kafka_resp_err_t> errors(requests, error);
@@ -76,7 +76,7 @@ private:
     rd_kafka_mock_cluster_t* cluster_;
 };
 
-/// Reads all partitions of some topics from their beginning.
+/// Reads all partitions of topics from the beginning.
 class KafkaReader {
 public:
     struct Received {
@@ -89,7 +89,7 @@ public:
         std::uint64_t received_utc_ns;
     };
 
-    /// security: settings that its connection needs.
+    /// security: security settings of the connection.
     KafkaReader(const std::string& brokers, const std::vector<std::string>& topics, int partitions,
                 const KafkaSettings& security = {})
         : handle_(kafka_handle(RD_KAFKA_CONSUMER, settings_of(brokers, security))) {
@@ -108,20 +108,20 @@ public:
     KafkaReader(const KafkaReader&) = delete;
     KafkaReader& operator=(const KafkaReader&) = delete;
 
-    /// Receives, and does `meanwhile`, until `reached`; false when that takes too long.
+    /// Receives messages and calls `meanwhile` until `reached` returns true; false after a timeout.
     bool until(const std::function<bool()>& reached, const std::function<void()>& meanwhile = [] {}) {
-        constexpr std::int64_t kLongestNs = 120'000'000'000;
-        const auto until = core::monotonic_nanos() + kLongestNs;
+        constexpr std::int64_t kTimeoutNs = 120'000'000'000;
+        const auto until = core::monotonic_nanos() + kTimeoutNs;
         while (!reached()) {
             if (core::monotonic_nanos() > until) return false;
             meanwhile();
-            take(rd_kafka_consumer_poll(handle_.get(), 5));
+            store(rd_kafka_consumer_poll(handle_.get(), 5));
         }
         return true;
     }
 
     std::vector<Received> received;
-    std::set<std::uint64_t> sequences;  ///< Of them.
+    std::set<std::uint64_t> sequences;  ///< Sequences of the messages.
 
 private:
     static KafkaSettings settings_of(const std::string& brokers, const KafkaSettings& security) {
@@ -131,7 +131,7 @@ private:
         settings.insert(settings.end(), security.begin(), security.end());
         return settings;
     }
-    void take(rd_kafka_message_t* message) {
+    void store(rd_kafka_message_t* message) {
         if (message == nullptr) return;
         if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
             received.push_back({rd_kafka_topic_name(message->rkt),

@@ -20,9 +20,10 @@ TEST(KafkaConfig, EveryKeyIsRead) {
         brokers = ["a:9092", "b:9092"]
         topic = "bbo.{venue}"
         events_topic = "events"
+        levels_topic = "levels.{symbol}"
+        orders_topic = "orders"
         format = "binary"
         compression = "zstd"
-        window = 100
         password_env = "SECRET"
         properties = ["security.protocol=sasl_ssl", "sasl.mechanisms=SCRAM-SHA-512", "sasl.username=me"]
     )";
@@ -32,14 +33,14 @@ TEST(KafkaConfig, EveryKeyIsRead) {
     const auto& kafka = *settings;
     EXPECT_EQ(kafka.journal, "all");
     EXPECT_EQ(kafka.ring, "main");
-    const auto options = kafka::options_of(kafka);
-    EXPECT_EQ(options.brokers, "a:9092,b:9092");
-    EXPECT_EQ(options.topic, "bbo.{venue}");
-    EXPECT_EQ(options.format, kafka::Format::binary);
-    EXPECT_EQ(options.compression, "zstd");
-    EXPECT_EQ(options.window, 100U);
-    EXPECT_EQ(options.properties[1].first, "sasl.mechanisms");
-    EXPECT_EQ(options.properties[1].second, "SCRAM-SHA-512");
+    EXPECT_THAT(kafka.brokers, ::testing::ElementsAre("a:9092", "b:9092"));
+    EXPECT_EQ(kafka.topic, "bbo.{venue}");
+    EXPECT_EQ(kafka.levels_topic, "levels.{symbol}");
+    EXPECT_EQ(kafka.orders_topic, "orders");
+    EXPECT_EQ(kafka.format, kafka::Format::binary);
+    EXPECT_EQ(kafka.compression, "zstd");
+    EXPECT_EQ(kafka::key_and_value(kafka.properties[1]),
+              (std::pair<std::string, std::string>{"sasl.mechanisms", "SCRAM-SHA-512"}));
 }
 
 TEST(KafkaConfig, WhatIsWrongIsNamed) {
@@ -55,6 +56,17 @@ TEST(KafkaConfig, WhatIsWrongIsNamed) {
               "gw.toml:4: [[kafka]] 'kafka': property 'linger.ms': expects KEY=VALUE");
     EXPECT_EQ(error_of(journal + "[[kafka]]\ntopic = 'bbo/{symbol}'"),
               "gw.toml:4: [[kafka]] 'kafka': topic 'bbo/{symbol}': character '/' is not allowed in a topic");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nlevels_topic = 'l/{symbol}'"),
+              "gw.toml:4: [[kafka]] 'kafka': levels_topic 'l/{symbol}': character '/' is not allowed in a topic");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\norders_topic = '{name}'"),
+              "gw.toml:4: [[kafka]] 'kafka': orders_topic '{name}': '{name}' is unknown; known are {symbol} and "
+              "{venue}");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nlevels_topic = 'books'\norders_topic = 'books'"),
+              "gw.toml:4: [[kafka]] 'kafka': orders_topic 'books' is the same as levels_topic");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nlevels_topic = 'bbo'"),
+              "gw.toml:4: [[kafka]] 'kafka': levels_topic 'bbo' is the same as topic");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\norders_topic = 'millpond.events'"),
+              "gw.toml:4: [[kafka]] 'kafka': orders_topic 'millpond.events' is the same as events_topic");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A whole gateway and a real Kafka in KRaft mode that dies, or that the network hides, among the quotes.
+// A whole gateway and a real Kafka in KRaft mode that is killed, or cut off by the network, while quotes are sent.
 //   MILLPOND_KAFKA_JARS=$(tools/fetch_kafka) ctest --preset dev -R KafkaOutage
 // MILLPOND_BROKER_QUOTES=1000000 sends a million quotes.
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST_F(KafkaOutage, ABrokerThatIsKilledAmongTheQuotesLeavesTheTopicCompleteAndIn
     expect_settled(gateway, quotes);
     const auto messages = expect_complete(broker.brokers(), count);
     if (test::metric_of(sink_of(gateway), "restarts_total") == 0) {
-        EXPECT_EQ(messages, count);  // nothing is repeated while the producer lives
+        EXPECT_EQ(messages, count);  // one producer repeats nothing
     }
 }
 
@@ -51,7 +51,7 @@ TEST_F(KafkaOutage, ABrokerThatTakesOnlySmallBatchesGetsEveryQuoteInOrder) {
     PacedQuotes quotes{gateway, journal_of(gateway)};
     quotes.send_up_to(kUsualQuotes);
     ASSERT_TRUE(delivers(gateway, kUsualQuotes));
-    EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // not that what waited was purged
+    EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // the reason, instead of "purged"
         return state.sinks.back().last_error.find("Message size too large") != std::string::npos;
     }));
     expect_settled(gateway, quotes);
@@ -75,7 +75,7 @@ TEST_F(KafkaOutage, ANetworkThatIsCutAmongTheQuotesLeavesTheTopicCompleteAndInOr
         network->begin();
         quotes.send_up_to(2 * count / 3);
         EXPECT_EQ(gateway.found(health::Stage::sink_disconnected).of, "sink 'kafka'");
-        EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // it takes a while to notice the silence
+        EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // detecting the silence takes a while
             return state.sinks.back().last_error.find("kafka sink 'kafka': ") != std::string::npos;
         }));
         network->end();

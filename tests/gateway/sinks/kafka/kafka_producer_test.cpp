@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 
 struct Counted final : Producer::Reports {
     void delivered(std::uint64_t, std::size_t) override { ++deliveries; }
-    void failed(std::uint64_t, const std::string&) override { ++failures; }
+    void failed(std::uint64_t, const Refusal&) override { ++failures; }
     void error(const std::string&) override {}
+    void compacted(const std::string&) override {}
     void connected(bool) override {}
     std::uint64_t deliveries{0};
     std::uint64_t failures{0};
@@ -29,7 +30,7 @@ struct Counted final : Producer::Reports {
 constexpr Record kRecord{.key = "AAPL", .value = "{}", .epoch = 1, .sequence = 2, .received_utc_ns = 3};
 constexpr std::uint64_t kRefusals = 1'000;
 
-/// Polls until; false when that takes too long.
+/// Polls until `reached` returns true; false after a timeout.
 template <class Reached>
 bool poll_until(Producer& producer, Reached&& reached) {
     constexpr std::int64_t kPatienceNs = 60'000'000'000;
@@ -46,12 +47,17 @@ TEST(KafkaProducer, NothingGoesOutBehindAMessageThatIsRefusedForGood) {
     cluster.make_topic("bbo");
     cluster.fail_produce(1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
     Counted counted;
-    Producer producer{{.brokers = cluster.brokers()}, counted};
+    Settings settings;
+    settings.brokers = {cluster.brokers()};
+    Producer producer{settings, "", {}, counted};
     auto* const topic = producer.topic("bbo");
-    ASSERT_EQ(producer.send(topic, kRecord, 0), std::nullopt);
+    ASSERT_FALSE(producer.send(topic, kRecord, 0));
     ASSERT_TRUE(poll_until(producer, [&] { return counted.failures == 1; }));
     for (std::uint64_t i = 0; i < kRefusals; ++i) {
-        ASSERT_THAT(producer.send(topic, kRecord, i + 1).value_or("taken"), HasSubstr("Topic authorization failed"));
+        const auto refusal = producer.send(topic, kRecord, i + 1);
+        ASSERT_TRUE(refusal);
+        ASSERT_EQ(refusal->kind, Refusal::Kind::producer);
+        ASSERT_THAT(refusal->text, HasSubstr("Topic authorization failed"));
     }
     EXPECT_EQ(counted.deliveries, 0U);
 }
@@ -60,17 +66,19 @@ TEST(KafkaProducer, AMessageForATopicThatIsNotThereIsRefusedAndHarmsNothing) {
     const test::MockCluster cluster;
     cluster.refuse("bbo", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     Counted counted;
-    Producer producer{{.brokers = cluster.brokers(), .properties = {{"topic.metadata.propagation.max.ms", "0"}}},
-                      counted};
+    Settings settings;
+    settings.brokers = {cluster.brokers()};
+    settings.properties = {"topic.metadata.propagation.max.ms=0"};
+    Producer producer{settings, "", {}, counted};
     auto* const topic = producer.topic("bbo");
-    std::uint64_t taken = 0;
+    std::uint64_t accepted = 0;
     std::uint64_t refused = 0;
     ASSERT_TRUE(poll_until(producer, [&] {
-        const auto refusal = producer.send(topic, kRecord, taken);
-        ++(refusal ? refused : taken);
+        const auto refusal = producer.send(topic, kRecord, accepted);
+        ++(refusal ? refused : accepted);
         return refused == kRefusals;
     }));
-    EXPECT_TRUE(poll_until(producer, [&] { return counted.failures == taken; }));
+    EXPECT_TRUE(poll_until(producer, [&] { return counted.failures == accepted; }));
     EXPECT_EQ(counted.deliveries, 0U);
 }
 

@@ -1,4 +1,4 @@
-// A whole gateway and a real Kafka that asks for TLS, for a password, or for both.
+// A whole gateway and a real Kafka that requires TLS, a password, or both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,14 +31,14 @@ constexpr std::uint64_t kQuotes = 2'000;
 
 class KafkaSecurity : public test::RealKafka {
 protected:
-    /// Puts `password` where the sink's password_file says.
+    /// Writes `password` to a file for password_file; returns its path.
     std::string password_file(const std::string& password) {
         const auto path = folder_ / password;
         std::ofstream{path} << password << '\n';
         std::filesystem::permissions(path, std::filesystem::perms::owner_read);
         return path;
     }
-    /// Properties of a broker that shows this certificate and asks for one.
+    /// Properties of a broker that has this certificate and requires one from clients.
     std::vector<std::string> with_certificate(const millpond::test::Certificate& ours) {
         const auto keystore = folder_ / "keystore.pem";
         std::ofstream{keystore} << std::ifstream{ours.key}.rdbuf() << std::ifstream{ours.certificate}.rdbuf();
@@ -51,7 +51,7 @@ protected:
     millpond::test::Certificate other_{folder_, "other"};
 };
 
-/// What a broker that asks user "feed" for the password "right" needs beside its protocol.
+/// Properties, besides its protocol, of a broker that requires the password "right" from user "feed".
 std::vector<std::string> with_password() {
     return {"sasl.enabled.mechanisms=PLAIN", "sasl.mechanism.inter.broker.protocol=PLAIN",
             "listener.name.plaintext.plain.sasl.jaas.config="
@@ -63,7 +63,7 @@ std::string protocol(const std::string& name) {
     return fmt::format("listener.security.protocol.map=PLAINTEXT:{},CONTROLLER:PLAINTEXT", name);
 }
 
-/// Ours, of a client that shows a certificate and believes the broker's when `authority` signed it.
+/// Properties of a client that has a certificate and trusts `authority`.
 std::vector<std::string> tls(const std::string& name, const std::string& authority,
                              const millpond::test::Certificate& ours) {
     return {"security.protocol=" + name, "ssl.ca.location=" + authority, "ssl.certificate.location=" + ours.certificate,

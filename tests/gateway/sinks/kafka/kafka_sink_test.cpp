@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -27,9 +28,11 @@
 
 #include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/sink_thread.hpp"
-#include "tests/gateway/said.hpp"
+#include "tests/gateway/captured_log.hpp"
+#include "tests/gateway/sinks/kafka/kafka_broker.hpp"
 #include "tests/gateway/sinks/kafka/kafka_cluster.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 #include "tests/service/certificate.hpp"
 #include "tests/support/child_process.hpp"
 
@@ -42,7 +45,7 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
-/// A ring, the journal of its events, and what follows it.
+/// A ring, the journal of its events, and a sink that follows the journal.
 class KafkaSinkTest : public ::testing::Test {
 protected:
     void open_journal(const millpond::journal::WriterOptions& more = {}) {
@@ -51,10 +54,11 @@ protected:
         options.folder = folder_ / "journal";
         options.ring = ring_.name;
         options.segment_bytes = kMiB;
-        auto sink = std::make_unique<journal::JournalSink>(journal::Options{.writer = options}, said_.say());
+        auto sink = std::make_unique<journal::JournalSink>("journal", options, log_.function());
         newest_ = &sink->counters().newest_record;
+        is_open_ = &sink->is_open();
         journal_ = std::make_unique<SinkThread>(SinkThread::Options{.ring = ring_.name, .name = "journal"},
-                                                std::move(sink), said_.say());
+                                                std::move(sink), log_.function());
     }
     void publish(std::uint64_t quotes) {
         constexpr std::uint64_t kBurst = 500;
@@ -69,20 +73,22 @@ protected:
             journal_->round(core::monotonic_nanos());
         } while (journal_->account().queued != 0);
     }
-    [[nodiscard]] Options options(const std::string& brokers) {
-        return {.ring = ring_.name,
-                .journal = folder_ / "journal",
-                .newest_record = newest_,
-                .position_file = folder_ / "kafka.position",
-                .brokers = brokers,
-                .properties = {{"reconnect.backoff.max.ms", "50"}, {"reconnect.backoff.ms", "5"}}};
+    [[nodiscard]] Settings settings_for(const std::string& brokers) const {
+        return test::settings_with<Settings>([&](Settings& s) {
+            s.brokers = {brokers};
+            s.properties = {"reconnect.backoff.max.ms=50", "reconnect.backoff.ms=5"};
+        });
     }
-    std::unique_ptr<KafkaSink> open(const Options& options) {
-        auto sink = std::make_unique<KafkaSink>(options, said_.say());
+    [[nodiscard]] JournalSource journal_source() const {
+        return {.ring = ring_.name, .folder = folder_ / "journal", .newest_record = newest_, .is_open = is_open_};
+    }
+    std::unique_ptr<KafkaSink> open(const Settings& settings) { return open(settings, journal_source()); }
+    std::unique_ptr<KafkaSink> open(const Settings& settings, const JournalSource& journal) {
+        auto sink = std::make_unique<KafkaSink>(settings, journal, "", core::kFileMode, log_.function());
         sink->start();
         return sink;
     }
-    /// Waits until; false when that takes too long.
+    /// Waits until `reached` returns true; false after a timeout.
     template <class Reached>
     static bool wait(Reached&& reached) {
         constexpr std::int64_t kPatienceNs = 120'000'000'000;
@@ -93,7 +99,7 @@ protected:
         }
         return true;
     }
-    /// Without what was sent again: each key's values in their order, and that this is the order of the sequence.
+    /// Values of each key in order, without repeated messages. Expects that they are in the order of their sequence.
     static std::map<std::string, std::vector<std::string>> by_key(const KafkaReader& reader) {
         std::map<std::string, std::vector<std::string>> values;
         std::map<std::string, std::uint64_t> newest;
@@ -115,8 +121,9 @@ protected:
 
     millpond::test::Folder folder_{"kafka"};
     TestRing ring_{"kafka"};
-    Said said_;
+    CapturedLog log_;
     const core::Tally* newest_{nullptr};
+    const std::atomic<bool>* is_open_{nullptr};
     std::unique_ptr<SinkThread> journal_;
 };
 
@@ -126,8 +133,8 @@ TEST_F(KafkaSinkTest, EveryQuoteArrivesOnceInOrderOfItsSymbolWithKeyHeadersAndVa
     const MockCluster cluster;
     cluster.make_topic("bbo");
     KafkaReader reader{cluster.brokers(), {"bbo"}, MockCluster::kPartitions};
-    publish(kQuotes / 2);  // before it is opened
-    const auto sink = open(options(cluster.brokers()));
+    publish(kQuotes / 2);  // before the sink opens
+    const auto sink = open(settings_for(cluster.brokers()));
     publish(kQuotes / 2);
     ASSERT_TRUE(reader.until([&] { return reader.received.size() >= kQuotes; }));
     EXPECT_EQ(reader.received.size(), kQuotes);
@@ -152,10 +159,10 @@ TEST_F(KafkaSinkTest, AnOutageOfTheBrokersLosesAndRepeatsNothing) {
     open_journal();
     const MockCluster cluster;
     cluster.make_topic("bbo");
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     publish(kPart);
     ASSERT_TRUE(wait([&] { return sink->counters().messages.read() != 0; }));
-    cluster.take_down();
+    cluster.stop_brokers();
     publish(kPart);
     ASSERT_TRUE(wait([&] { return sink->counters().errors.read() != 0; }));
     cluster.bring_up();
@@ -165,7 +172,7 @@ TEST_F(KafkaSinkTest, AnOutageOfTheBrokersLosesAndRepeatsNothing) {
     expect_all(reader, 3 * kPart);
     ASSERT_TRUE(wait([&] { return sink->account().delivered == 3 * kPart; }));
     EXPECT_EQ(sink->counters().restarts.read(), 0U);
-    EXPECT_TRUE(said_.has("kafka sink 'kafka': "));
+    EXPECT_TRUE(log_.has("kafka sink 'kafka': "));
 }
 
 TEST_F(KafkaSinkTest, AfterItsEndItGoesOnBehindTheLastDeliveredRecord) {
@@ -174,7 +181,7 @@ TEST_F(KafkaSinkTest, AfterItsEndItGoesOnBehindTheLastDeliveredRecord) {
     const MockCluster cluster;
     cluster.make_topic("bbo");
     for (int run = 0; run < 3; ++run) {
-        const auto sink = open(options(cluster.brokers()));
+        const auto sink = open(settings_for(cluster.brokers()));
         publish(kPart);
         ASSERT_TRUE(wait([&] { return sink->account().delivered == kPart; }));
         EXPECT_EQ(sink->account().queued, 0U);
@@ -190,18 +197,18 @@ TEST_F(KafkaSinkTest, WhatAnEndDuringAnOutageLeftUndeliveredComesInTheNextRun) {
     open_journal();
     const MockCluster cluster;
     cluster.make_topic("bbo");
-    cluster.take_down();
+    cluster.stop_brokers();
     {
-        auto settings = options(cluster.brokers());
-        settings.window = kPart / 10;  // full at the end
+        auto settings = settings_for(cluster.brokers());
+        settings.window = kPart / 10;  // the window is full at the end
         const auto sink = open(settings);
         publish(kPart);
         ASSERT_TRUE(wait([&] { return sink->counters().in_flight.read() == settings.window; }));
     }
-    EXPECT_EQ(PositionFile{folder_ / "kafka.position"}.record(), 0U);
+    EXPECT_EQ(PositionFile{folder_ / "journal/kafka.position"}.record(), 0U);
     cluster.bring_up();
     publish(kPart);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     KafkaReader reader{cluster.brokers(), {"bbo"}, MockCluster::kPartitions};
     ASSERT_TRUE(reader.until([&] { return reader.sequences.size() == 2 * kPart; }));
     expect_all(reader, 2 * kPart);
@@ -210,7 +217,7 @@ TEST_F(KafkaSinkTest, WhatAnEndDuringAnOutageLeftUndeliveredComesInTheNextRun) {
 TEST_F(KafkaSinkTest, ProcessesThatAreKilledLoseNothing) {
     constexpr std::uint64_t kPart = 3'000;
     constexpr int kKills = 3;
-    /// What a child, forked before there are any threads, waits for.
+    /// Task of a child process, which is forked before any thread is started.
     struct Task {
         std::uint64_t newest;
         std::array<char, 128> brokers;
@@ -228,7 +235,9 @@ TEST_F(KafkaSinkTest, ProcessesThatAreKilledLoseNothing) {
             core::Tally newest;
             newest.set(task.newest);
             newest_ = &newest;
-            auto settings = options(task.brokers.data());
+            const std::atomic<bool> is_open{true};
+            is_open_ = &is_open;
+            auto settings = settings_for(task.brokers.data());
             settings.window = 100;
             const auto sink = open(settings);
             return wait([] { return false; }) ? 0 : 1;
@@ -249,7 +258,7 @@ TEST_F(KafkaSinkTest, ProcessesThatAreKilledLoseNothing) {
         for (const int end : child.pipe) ::close(end);
     }
     publish(kPart);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     ASSERT_TRUE(reader.until([&] { return reader.sequences.size() == 2 * kPart; }));
     expect_all(reader, 2 * kPart);
 }
@@ -261,11 +270,11 @@ TEST_F(KafkaSinkTest, WhatConcernsNoInstrumentGoesToTheEventsTopic) {
     ring_.writer.publish(feed::Gap{.channel = 1, .first = 5, .last = 9});
     ring_.writer.publish(feed::Clear{.channel = 1});
     ring_.writer.publish(feed::Status{.channel = 1, .state = feed::TradingState::halted});
-    ring_.writer.publish(trade_of(0, 20'000));
+    ring_.writer.publish(trade_of(0, 2 * feed::kPriceScale));
     ring_.writer.publish(feed::Status{.instrument = 1, .state = feed::TradingState::halted});
     ring_.writer.publish(feed::TradeBreak{.instrument = 0, .trade_id = 4'711});
     drain();
-    auto settings = options(cluster.brokers());
+    auto settings = settings_for(cluster.brokers());
     settings.topic = "q.{venue}";
     const auto sink = open(settings);
     KafkaReader reader{cluster.brokers(), {"q.X", "millpond.events"}, MockCluster::kPartitions};
@@ -294,13 +303,13 @@ TEST_F(KafkaSinkTest, WhatTheRingLostBeforeItWasWrittenDownIsTold) {
     open_journal();
     ring_.publish_quotes(10);
     drain();
-    ring_.publish_quotes(5'000);  // more than it holds
+    ring_.publish_quotes(5'000);  // more than the ring holds
     drain();
     const auto missed = journal_->account().missed;
     ASSERT_NE(missed, 0U);
     const MockCluster cluster;
     for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     KafkaReader reader{cluster.brokers(), {"bbo", "millpond.events"}, MockCluster::kPartitions};
     ASSERT_TRUE(reader.until([&] { return reader.received.size() == 5'010 - missed + 1; }));
     const auto lost = std::ranges::find(reader.received, "millpond.events", &KafkaReader::Received::topic);
@@ -318,20 +327,20 @@ TEST_F(KafkaSinkTest, WhatRetentionRemovedDuringAnOutageIsToldAndCounted) {
     for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
     publish(100);
     {
-        const auto sink = open(options(cluster.brokers()));
+        const auto sink = open(settings_for(cluster.brokers()));
         ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
     }
-    publish(30'000);  // some segments
+    publish(30'000);  // several segments
     const auto files = millpond::journal::list_segments(folder_ / "journal");
     ASSERT_GE(files.size(), 3U);
     std::filesystem::remove(files[0].path);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
     const auto account = sink->account();
     EXPECT_TRUE(account.closes());
     EXPECT_NE(account.missed, 0U);
     EXPECT_EQ(account.published, newest_->read() - 102);
-    EXPECT_TRUE(said_.has("of the journal are removed"));
+    EXPECT_TRUE(log_.has("of the journal are removed"));
     KafkaReader reader{cluster.brokers(), {"bbo", "millpond.events"}, MockCluster::kPartitions};
     ASSERT_TRUE(reader.until([&] { return reader.received.size() == 100 + account.delivered + 1; }));
     const auto lost = std::ranges::find(reader.received, "millpond.events", &KafkaReader::Received::topic);
@@ -346,7 +355,7 @@ TEST_F(KafkaSinkTest, OfAJournalWhoseSegmentsWereRemovedBetweenTwoRunsNothingNew
     for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
     publish(1'000);
     {
-        const auto sink = open(options(cluster.brokers()));
+        const auto sink = open(settings_for(cluster.brokers()));
         ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
     }
     journal_.reset();
@@ -355,7 +364,7 @@ TEST_F(KafkaSinkTest, OfAJournalWhoseSegmentsWereRemovedBetweenTwoRunsNothingNew
     }
     open_journal();
     publish(500);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
     EXPECT_TRUE(sink->account().closes());
     EXPECT_EQ(sink->account().missed, 0U);
@@ -379,17 +388,18 @@ TEST_F(KafkaSinkTest, ANameThatIsDamagedInOneSegmentIsThatOfTheNextWhileItCatche
     ASSERT_NE(name, std::string::npos);
     segment.seekp(static_cast<std::streamoff>(name)).put('?').flush();
     {
-        // A run that ends in the middle of that segment: the next begins there.
-        auto few = options(cluster.brokers());
+        // A run that ends in the middle of this segment; the next run starts there.
+        auto few = settings_for(cluster.brokers());
         few.window = 100;
         const auto sink = open(few);
         ASSERT_TRUE(wait([&] { return sink->account().delivered >= 300; }));
     }
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
     EXPECT_TRUE(sink->account().closes());
     KafkaReader reader{cluster.brokers(), {"bbo", "millpond.events"}, MockCluster::kPartitions};
-    ASSERT_TRUE(reader.until([&] { return reader.sequences.size() == kQuotes + 1; }));  // and 0 of the lost name
+    ASSERT_TRUE(
+        reader.until([&] { return reader.sequences.size() == kQuotes + 1; }));  // and sequence 0 of the lost name
     std::set<std::uint64_t> seen;
     for (const auto& message : reader.received) {
         if (message.topic != "bbo") continue;
@@ -410,9 +420,9 @@ TEST_F(KafkaSinkTest, AMessageThatIsRefusedForGoodIsNamedAndAllBehindThePosition
     const MockCluster cluster;
     cluster.make_topic("bbo");
     cluster.fail_produce(1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-    const auto sink = open(options(cluster.brokers()));
+    const auto sink = open(settings_for(cluster.brokers()));
     publish(1);
-    // What were on its way beside it a real broker would refuse too, for its number; the make-believe one would not.
+    // A real broker would also refuse the other messages in flight, because of their numbers; the mock broker does not.
     ASSERT_TRUE(wait([&] { return sink->counters().restarts.read() == 1; }));
     publish(kQuotes - 1);
     KafkaReader reader{cluster.brokers(), {"bbo"}, MockCluster::kPartitions};
@@ -420,25 +430,95 @@ TEST_F(KafkaSinkTest, AMessageThatIsRefusedForGoodIsNamedAndAllBehindThePosition
     expect_all(reader, kQuotes);
     ASSERT_TRUE(wait([&] { return sink->account().delivered == kQuotes; }));
     EXPECT_TRUE(sink->account().closes());
-    EXPECT_TRUE(said_.has("Topic authorization failed"));
+    EXPECT_TRUE(log_.has("Topic authorization failed"));
 }
 
 TEST_F(KafkaSinkTest, ATopicThatIsMissingIsNamed) {
     open_journal();
     const MockCluster cluster;
     cluster.refuse("bbo", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-    auto settings = options(cluster.brokers());
-    settings.properties.emplace_back("topic.metadata.propagation.max.ms", "0");
+    auto settings = settings_for(cluster.brokers());
+    settings.properties.emplace_back("topic.metadata.propagation.max.ms=0");
     publish(1);
     const auto sink = open(settings);
-    EXPECT_TRUE(wait([&] { return said_.has("topic 'bbo': ") && said_.has("Unknown topic"); }));
+    EXPECT_TRUE(wait([&] { return log_.has("topic 'bbo': ") && log_.has("Unknown topic"); }));
+}
+
+TEST_F(KafkaSinkTest, ATopicThatIsRefusedIsNamedAndCountedAndTheOthersGoOn) {
+    constexpr std::uint64_t kQuotes = 500;
+    for (const auto& [error, text] :
+         {std::pair{RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, "Broker: Invalid topic"},
+          std::pair{RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "nknown topic"},
+          std::pair{RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "authorization failed"}}) {
+        open_journal();
+        const MockCluster cluster;
+        cluster.make_topic("c.AAPL");
+        cluster.refuse("c.MSFT", error);
+        auto settings = settings_for(cluster.brokers());
+        settings.topic = "c.{symbol}";
+        settings.name = "kafka" + std::to_string(error);
+        settings.properties.emplace_back("topic.metadata.propagation.max.ms=0");
+        const auto sink = open(settings);
+        const auto before = sink->account().published;
+        publish(kQuotes);
+        ASSERT_TRUE(wait([&] { return sink->account().published >= before + kQuotes && sink->account().queued == 0; }))
+            << text << ": " << sink->account().queued << " of " << sink->account().published << " queued, "
+            << sink->counters().restarts.read() << " restarts; " << log_.texts().back();
+        const auto account = sink->account();
+        EXPECT_EQ(account.delivered, account.refused) << text;
+        EXPECT_GE(account.delivered, kQuotes / 2) << text;
+        EXPECT_EQ(account.missed, account.refused) << text;
+        EXPECT_TRUE(account.closes()) << text;
+        EXPECT_EQ(sink->counters().restarts.read(), 0U) << text;
+        EXPECT_TRUE(log_.has("messages are refused and counted as missed: topic 'c.MSFT': ")) << text;
+        EXPECT_TRUE(log_.has(text));
+        KafkaReader reader{cluster.brokers(), {"c.AAPL"}, MockCluster::kPartitions};
+        EXPECT_TRUE(reader.until([&] { return reader.sequences.size() == account.delivered; })) << text;
+    }
+}
+
+TEST_F(KafkaSinkTest, ASingleTopicThatIsAlsoTheEventsTopicIsWaitedForAndLosesNothing) {
+    constexpr std::uint64_t kQuotes = 10;
+    open_journal();
+    const MockCluster cluster;
+    cluster.refuse("bbo", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    auto settings = settings_for(cluster.brokers());
+    settings.events_topic = "bbo";
+    settings.properties.emplace_back("topic.metadata.propagation.max.ms=0");
+    publish(kQuotes);
+    const auto sink = open(settings);
+    ASSERT_TRUE(wait([&] { return sink->counters().restarts.read() != 0; }));
+    EXPECT_EQ(sink->account().missed, 0U);
+    cluster.refuse("bbo", RD_KAFKA_RESP_ERR_NO_ERROR);
+    ASSERT_TRUE(wait([&] { return sink->account().queued == 0; }));
+    EXPECT_EQ(sink->account().delivered, kQuotes);
+    EXPECT_EQ(sink->account().missed, 0U);
+}
+
+TEST_F(KafkaSinkTest, TheEventsTopicIsWaitedForThoughTopicsOfATemplateAreNot) {
+    open_journal();
+    const MockCluster cluster;
+    for (const auto* topic : {"c.AAPL", "c.MSFT"}) cluster.make_topic(topic);
+    cluster.refuse("millpond.events", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    auto settings = settings_for(cluster.brokers());
+    settings.topic = "c.{symbol}";
+    settings.properties.emplace_back("topic.metadata.propagation.max.ms=0");
+    ASSERT_TRUE(ring_.writer.publish(feed::Gap{}));
+    drain();
+    const auto sink = open(settings);
+    ASSERT_TRUE(wait([&] { return sink->counters().restarts.read() != 0; }));
+    EXPECT_TRUE(log_.has("topic 'millpond.events': "));
+    EXPECT_EQ(sink->account().missed, 0U);
+    cluster.refuse("millpond.events", RD_KAFKA_RESP_ERR_NO_ERROR);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 1; }));
+    EXPECT_TRUE(sink->account().closes());
 }
 
 TEST_F(KafkaSinkTest, BinaryValuesHoldTheEventAsItStandsInTheJournal) {
     open_journal();
     const MockCluster cluster;
     cluster.make_topic("bbo");
-    auto settings = options(cluster.brokers());
+    auto settings = settings_for(cluster.brokers());
     settings.format = Format::binary;
     settings.compression = "zstd";
     const auto sink = open(settings);
@@ -447,37 +527,227 @@ TEST_F(KafkaSinkTest, BinaryValuesHoldTheEventAsItStandsInTheJournal) {
     ASSERT_TRUE(reader.until([&] { return reader.received.size() == 1; }));
     const auto& value = reader.received[0].value;
     ASSERT_EQ(value.size(), kValueHeadBytes + sizeof(feed::Quote));
-    EXPECT_EQ(value.substr(0, 4), (std::string{"\1\0\1\0", 4}));
+    EXPECT_EQ(value.substr(0, 4), (std::string{"\2\0\1\0", 4}));
     std::uint64_t sequence = 0;
     feed::Quote quote;
     std::memcpy(&sequence, value.data() + 8, sizeof(sequence));
     std::memcpy(&quote, value.data() + kValueHeadBytes, sizeof(quote));
     EXPECT_EQ(sequence, 1U);
     EXPECT_EQ(quote.bid_price, 1);
-    EXPECT_EQ(quote.ask_price, 101);
+    EXPECT_EQ(quote.ask_price, 1 + feed::price_from<100>(1));
     EXPECT_EQ(quote.bid_size, 100U);
+}
+
+/// Publishes groups of one instrument: an order, two levels and a quote, which ends the group.
+class KafkaDepthTest : public KafkaSinkTest {
+protected:
+    static constexpr std::uint64_t kEventsOfGroup = 4;
+
+    void publish_groups(std::uint64_t groups) {
+        for (; groups != 0; --groups) {
+            const auto size = ++groups_;
+            publish_order(size);
+            publish_level(2 * size - 1);
+            publish_level(2 * size);
+            auto quote = quote_of(0, 1);
+            quote.flags = feed::kLast;
+            ring_.writer.publish(quote);
+            drain();
+        }
+    }
+    void publish_order(std::uint64_t id) {
+        ring_.writer.publish(feed::Order{
+            .instrument = 0, .side = feed::Side::bid, .order_id = id, .price = 1, .size = 1, .size_left = 1});
+    }
+    void publish_level(std::uint64_t size, std::uint16_t flags = 0) {
+        ring_.writer.publish(feed::Level{.instrument = 0,
+                                         .flags = flags,
+                                         .side = feed::Side::bid,
+                                         .orders = 1,
+                                         .price = feed::kPriceScale,
+                                         .size = size});
+    }
+    [[nodiscard]] Settings depth_settings(const std::string& brokers) const {
+        auto settings = settings_for(brokers);
+        settings.levels_topic = "levels.{symbol}";
+        settings.orders_topic = "orders";
+        return settings;
+    }
+    /// Expects the levels and orders of all groups, each in order and the last of each group marked.
+    void expect_depth(const KafkaReader& reader) const {
+        std::uint64_t levels = 0;
+        std::uint64_t orders = 0;
+        std::uint64_t newest = 0;
+        for (const auto& message : reader.received) {
+            if (message.topic == "bbo" || message.topic == "millpond.events") continue;
+            ASSERT_EQ(message.key, "AAPL");
+            const bool is_level = message.topic == "levels.AAPL";
+            if (is_level) {
+                if (message.sequence <= newest) continue;  // sent again after a restart
+                newest = message.sequence;
+                ++levels;
+                ASSERT_EQ(number_in(message.value, "size"), static_cast<std::int64_t>(levels));
+                ASSERT_EQ(message.sequence, (levels - 1) / 2 * kEventsOfGroup + 2 + (levels - 1) % 2);
+                ASSERT_EQ(number_in(message.value, "flags"), levels % 2 == 0 ? 128 : -1) << message.value;
+            } else {
+                ASSERT_EQ(message.topic, "orders");
+                ++orders;
+                ASSERT_EQ(number_in(message.value, "order_id"), static_cast<std::int64_t>(orders));
+                ASSERT_EQ(number_in(message.value, "flags"), 128) << message.value;
+            }
+        }
+        ASSERT_EQ(levels, 2 * groups_);
+        ASSERT_EQ(orders, groups_);
+    }
+
+    std::uint64_t groups_{0};
+};
+
+TEST_F(KafkaDepthTest, LevelsAndOrdersHaveTopicsOfTheirOwnAndTheLastOfEachGroupSaysSo) {
+    constexpr std::uint64_t kGroups = 300;
+    open_journal();
+    const MockCluster cluster;
+    for (const auto* const topic : {"bbo", "orders", "levels.AAPL"}) cluster.make_topic(topic);
+    const auto sink = open(depth_settings(cluster.brokers()));
+    publish_groups(kGroups);
+    KafkaReader reader{cluster.brokers(), {"bbo", "orders", "levels.AAPL"}, MockCluster::kPartitions};
+    ASSERT_TRUE(reader.until([&] { return reader.received.size() == kGroups * kEventsOfGroup; }));
+    expect_depth(reader);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == kGroups * kEventsOfGroup; }));
+    const auto account = sink->account();
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(account.filtered, 1U) << "the name";
+    EXPECT_EQ(account.missed + account.queued, 0U);
+}
+
+TEST_F(KafkaDepthTest, ACompactedTopicOfLevelsOrOrdersIsNamed) {
+    if (!test::KafkaBroker::is_there()) GTEST_SKIP() << "needs MILLPOND_KAFKA_JARS=$(tools/fetch_kafka)";
+    open_journal();
+    test::KafkaBroker broker{folder_, "127.0.0.1", {"log.cleanup.policy=compact"}};
+    broker.start();
+    const auto sink = open(depth_settings(broker.brokers()));
+    publish_groups(10);
+    ASSERT_TRUE(wait([&] { return log_.has("topic 'orders' is compacted"); }));
+    ASSERT_TRUE(wait([&] { return log_.has("topic 'levels.AAPL' is compacted, which removes changes of books"); }));
+    EXPECT_FALSE(log_.has("topic 'bbo' is compacted")) << "a quote is a state";
+}
+
+TEST_F(KafkaDepthTest, WithoutTopicsLevelsAndOrdersAreFiltered) {
+    open_journal();
+    const MockCluster cluster;
+    cluster.make_topic("bbo");
+    const auto sink = open(settings_for(cluster.brokers()));
+    publish_groups(10);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 10; }));
+    EXPECT_TRUE(sink->account().closes());
+    EXPECT_EQ(sink->account().filtered, 1U + 30U);
+    EXPECT_EQ(sink->account().queued, 0U);
+}
+
+TEST_F(KafkaDepthTest, WithoutATopicOfLevelsALevelThatEndsTheGroupMarksItsLastOrder) {
+    open_journal();
+    const MockCluster cluster;
+    cluster.make_topic("orders");
+    auto settings = depth_settings(cluster.brokers());
+    settings.levels_topic.clear();
+    const auto sink = open(settings);
+    for (std::uint64_t id = 1; id <= 6; ++id) {
+        publish_order(id);
+        if (id % 2 == 0) publish_level(id, feed::kLast);
+    }
+    drain();
+    KafkaReader reader{cluster.brokers(), {"orders"}, MockCluster::kPartitions};
+    ASSERT_TRUE(reader.until([&] { return reader.received.size() == 6; }));
+    for (std::size_t i = 0; i < 6; ++i) {
+        EXPECT_EQ(number_in(reader.received[i].value, "order_id"), static_cast<std::int64_t>(i + 1));
+        EXPECT_EQ(number_in(reader.received[i].value, "flags"), i % 2 == 1 ? 128 : -1) << reader.received[i].value;
+    }
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 6; }));
+    EXPECT_TRUE(sink->account().closes());
+    EXPECT_EQ(sink->account().filtered, 1U + 3U) << "the name, the levels";
+}
+
+TEST_F(KafkaDepthTest, AGroupThatIsCutByARestartIsSentOnceWithItsMark) {
+    open_journal();
+    const MockCluster cluster;
+    for (const auto* const topic : {"bbo", "orders", "levels.AAPL", "millpond.events"}) cluster.make_topic(topic);
+    const auto settings = depth_settings(cluster.brokers());
+    ++groups_;
+    publish_order(1);
+    publish_level(1);
+    publish_level(2);
+    drain();
+    {
+        const auto sink = open(settings);
+        ASSERT_TRUE(wait([&] { return sink->account().delivered == 2; }));
+        EXPECT_TRUE(sink->account().closes());
+        EXPECT_EQ(sink->account().queued, 1U) << "the level that may be the last one";
+    }
+    EXPECT_EQ((PositionFile{folder_ / "journal/kafka.position", core::kFileMode}.record()), 3U) << "name, order, level";
+    auto quote = quote_of(0, 1);
+    quote.flags = feed::kLast;
+    ring_.writer.publish(quote);
+    drain();
+    const auto sink = open(settings);
+    publish_groups(1);
+    KafkaReader reader{cluster.brokers(), {"orders", "levels.AAPL"}, MockCluster::kPartitions};
+    ASSERT_TRUE(reader.until([&] { return reader.received.size() == 2 * 3; }));
+    expect_depth(reader);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 2 + kEventsOfGroup; }));
+    // A gap ends the group, and its level has no mark.
+    publish_level(77);
+    ASSERT_TRUE(ring_.writer.publish(feed::Gap{}));
+    drain();
+    ASSERT_TRUE(reader.until([&] { return reader.received.size() == 2 * 3 + 1; }));
+    EXPECT_EQ(number_in(reader.received.back().value, "size"), 77);
+    EXPECT_EQ(number_in(reader.received.back().value, "flags"), -1);
 }
 
 TEST_F(KafkaSinkTest, AFileOfItsSettingsThatIsMissingIsNamedAtOnce) {
     open_journal();
-    auto settings = options("127.0.0.1:9");
-    settings.properties = {{"security.protocol", "ssl"}, {"ssl.ca.location", "/no/such/authority.pem"}};
+    auto settings = settings_for("127.0.0.1:9");
+    settings.properties = {"security.protocol=ssl", "ssl.ca.location=/no/such/authority.pem"};
     try {
-        const KafkaSink sink{settings, said_.say()};
+        const KafkaSink sink{settings, journal_source(), "", core::kFileMode, log_.function()};
         FAIL() << "was opened";
     } catch (const std::invalid_argument& error) {
         EXPECT_THAT(error.what(), HasSubstr("ssl.ca.location failed"));
     }
 }
 
+TEST_F(KafkaSinkTest, WhileTheJournalIsNotOpenItWaitsAndKeepsItsPosition) {
+    open_journal();
+    const MockCluster cluster;
+    cluster.make_topic("bbo");
+    publish(10);
+    {
+        const auto sink = open(settings_for(cluster.brokers()));
+        ASSERT_TRUE(wait([&] { return sink->account().delivered == 10; }));
+    }
+    core::Tally unknown;
+    std::atomic<bool> is_open{false};
+    auto journal = journal_source();
+    journal.newest_record = &unknown;
+    journal.is_open = &is_open;
+    const auto sink = open(settings_for(cluster.brokers()), journal);
+    ASSERT_TRUE(wait([&] { return sink->counters().connected.read() == 1; }));
+    EXPECT_EQ(sink->account().published, 0U);
+    publish(1);
+    unknown.set(newest_->read());
+    is_open.store(true, std::memory_order_release);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 1; }));
+    EXPECT_FALSE(log_.has("is past the journal's end"));
+    EXPECT_EQ(sink->counters().messages.read(), 1U);
+}
+
 TEST_F(KafkaSinkTest, APositionBehindTheJournalsEndIsNamedAndItGoesOnAtTheEnd) {
     open_journal();
     publish(10);
-    PositionFile{folder_ / "kafka.position"}.save(1'000);
+    PositionFile{folder_ / "journal/kafka.position"}.save(1'000);
     const MockCluster cluster;
     cluster.make_topic("bbo");
-    const auto sink = open(options(cluster.brokers()));
-    EXPECT_TRUE(said_.has("its position 1000 is behind the journal's end 12"));
+    const auto sink = open(settings_for(cluster.brokers()));
+    EXPECT_TRUE(log_.has("its position 1000 is past the journal's end 12"));
     publish(1);
     KafkaReader reader{cluster.brokers(), {"bbo"}, MockCluster::kPartitions};
     ASSERT_TRUE(reader.until([&] { return !reader.received.empty(); }));

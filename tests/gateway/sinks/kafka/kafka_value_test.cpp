@@ -1,4 +1,4 @@
-// The binary value of a Kafka message, byte by byte, as gateway/sinks/kafka/value.hpp documents it.
+// Bytes of the binary value of a Kafka message, as documented in gateway/sinks/kafka/value.hpp.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using millpond::journal::LostReason;
 using millpond::journal::LostRecord;
 namespace {
 
-/// Little-endian, of as many bytes as its type has.
+/// Appends an integer in little-endian order.
 template <class Integer>
 std::string bytes_of(Integer value) {
     auto left = static_cast<std::uint64_t>(value);
@@ -28,7 +28,7 @@ std::string bytes_of(Integer value) {
 }
 
 std::string head(std::uint16_t kind, std::uint64_t sequence) {
-    return bytes_of(std::uint16_t{1}) + bytes_of(kind) + bytes_of(std::uint32_t{0}) + bytes_of(sequence);
+    return bytes_of(std::uint16_t{2}) + bytes_of(kind) + bytes_of(std::uint32_t{0}) + bytes_of(sequence);
 }
 
 TEST(KafkaBinaryValue, OfALostRecordHoldsTheRangeTheReasonAndTheTime) {
@@ -74,6 +74,46 @@ TEST(KafkaBinaryValue, OfATradeBreakHasItsFieldsAtTheOffsetsOfTheTable) {
                                                    bytes_of(std::uint16_t{0}) + bytes_of(broken.trade_id) +
                                                    bytes_of(broken.exchange_utc_ns) + bytes_of(broken.receive_utc_ns) +
                                                    bytes_of(broken.receive_ticks) + bytes_of(broken.feed_sequence));
+}
+
+TEST(KafkaBinaryValue, OfAnOrderAndALevelHasTheirFieldsAtTheOffsetsOfTheTable) {
+    ValueBuffer buffer;
+    const feed::Order order{.instrument = 1,
+                            .channel = 2,
+                            .flags = feed::kLast,
+                            .action = feed::OrderAction::execute,
+                            .side = feed::Side::ask,
+                            .order_id = 3,
+                            .price = -4,
+                            .size = 5,
+                            .size_left = 6,
+                            .trade_id = 7,
+                            .exchange_utc_ns = 8,
+                            .receive_utc_ns = 9,
+                            .receive_ticks = 10,
+                            .feed_sequence = 11};
+    EXPECT_EQ(binary_value(buffer, order, 12),
+              head(7, 12) + bytes_of(order.instrument) + bytes_of(order.channel) + bytes_of(order.flags) +
+                  bytes_of(std::uint16_t{4}) + bytes_of(std::uint16_t{2}) + bytes_of(std::uint32_t{0}) +
+                  bytes_of(order.order_id) + bytes_of(order.price) + bytes_of(order.size) + bytes_of(order.size_left) +
+                  bytes_of(order.trade_id) + bytes_of(order.exchange_utc_ns) + bytes_of(order.receive_utc_ns) +
+                  bytes_of(order.receive_ticks) + bytes_of(order.feed_sequence));
+    const feed::Level level{.instrument = 1,
+                            .channel = 2,
+                            .flags = feed::kSnapshot,
+                            .side = feed::Side::bid,
+                            .orders = 3,
+                            .price = 4,
+                            .size = 5,
+                            .exchange_utc_ns = 6,
+                            .receive_utc_ns = 7,
+                            .receive_ticks = 8,
+                            .feed_sequence = 9};
+    EXPECT_EQ(binary_value(buffer, level, 13),
+              head(8, 13) + bytes_of(level.instrument) + bytes_of(level.channel) + bytes_of(level.flags) +
+                  bytes_of(std::uint16_t{1}) + bytes_of(std::uint16_t{0}) + bytes_of(level.orders) +
+                  bytes_of(level.price) + bytes_of(level.size) + bytes_of(level.exchange_utc_ns) +
+                  bytes_of(level.receive_utc_ns) + bytes_of(level.receive_ticks) + bytes_of(level.feed_sequence));
 }
 
 TEST(KafkaBinaryValue, TellsTheKindAndNothingOfTheValueBeforeIt) {

@@ -37,7 +37,7 @@ TEST_F(PositionFileTest, TheNewestIsReadAgain) {
         save(record);
         EXPECT_EQ(read(), record);
     }
-    save(3);  // also when it is a smaller one
+    save(3);  // a smaller number is saved too
     EXPECT_EQ(read(), 3U);
     EXPECT_EQ(std::filesystem::file_size(path_), 64U);
 }
@@ -47,7 +47,7 @@ TEST_F(PositionFileTest, TheRecordedFileIsReadAndContinued) {
     EXPECT_EQ(read(), 1'000'000'007U);
     save(1'000'000'008);
     EXPECT_EQ(read(), 1'000'000'008U);
-    flip(32);  // of the slot that was written last: the recorded newest counts again
+    flip(32);  // damages the newest slot: the older one counts
     EXPECT_EQ(read(), 1'000'000'007U);
 }
 

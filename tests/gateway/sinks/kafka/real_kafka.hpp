@@ -27,7 +27,7 @@
 
 namespace millpond::gateway::test {
 
-/// Tests with a whole gateway, its journal, and a Kafka that is no make-believe.
+/// Tests with a whole gateway, its journal, and a real Kafka.
 class RealKafka : public ::testing::Test {
 protected:
     static constexpr int kPartitions = 3;  // tools/kafka_broker's
@@ -37,7 +37,7 @@ protected:
     }
     std::function<void(Config&)> with_kafka(const std::string& brokers, const std::vector<std::string>& properties) {
         return [this, brokers, properties](Config& config) {
-            config.add<journal::Settings>().folder = folder_ / "journal";
+            config.add<journal::Settings>().writer.folder = folder_ / "journal";
             auto& kafka = config.add<kafka::Settings>();
             kafka.brokers = {brokers};
             kafka.format = kafka::Format::binary;
@@ -46,11 +46,11 @@ protected:
         };
     }
     static const Consumer& sink_of(RunningGateway& gateway) { return *gateway.gateway().sinks().back(); }
-    /// The journal must not be lapped: that would be a loss before Kafka.
+    /// The journal, which must not be lapped: events would be lost before they reach Kafka.
     static const Consumer* journal_of(RunningGateway& gateway) { return gateway.gateway().sinks().front().get(); }
     static bool delivers(RunningGateway& gateway, std::uint64_t count) {
-        constexpr std::int64_t kLongestNs = 600'000'000'000;
-        const auto until = core::monotonic_nanos() + kLongestNs;
+        constexpr std::int64_t kTimeoutNs = 600'000'000'000;
+        const auto until = core::monotonic_nanos() + kTimeoutNs;
         while (sink_of(gateway).account().delivered < count) {
             if (core::monotonic_nanos() > until) return false;
             gateway.gateway().watch();
@@ -58,7 +58,7 @@ protected:
         }
         return true;
     }
-    /// That the topic holds each quote, of each symbol in order; how many messages it holds.
+    /// Expects that the topic has every quote, in order for each symbol; returns its number of messages.
     static std::size_t expect_complete(const std::string& brokers, std::uint64_t count,
                                        const KafkaSettings& security = {}) {
         KafkaReader reader{brokers, {"bbo"}, kPartitions, security};

@@ -25,13 +25,13 @@
 
 namespace millpond::gateway::test {
 
-/// A mosquitto of our own on a free port, in the network namespace of who makes it.
+/// A mosquitto process on a free port, in the caller's network namespace.
 class MosquittoBroker {
 public:
     static constexpr const char* kProgram = "/usr/sbin/mosquitto";
     [[nodiscard]] static bool is_installed() { return access(kProgram, X_OK) == 0; }
 
-    /// settings: further lines of its configuration.
+    /// settings: further lines for its configuration.
     explicit MosquittoBroker(const millpond::test::Folder& folder,
                              const std::string& settings = "allow_anonymous true\n", std::string address = "127.0.0.1")
         : config_(folder / "mosquitto.conf"), address_(std::move(address)), port_(StreamSocket{}.free_port()) {
@@ -65,7 +65,7 @@ private:
     std::optional<millpond::test::ChildProcess> process_;
 };
 
-/// A client of the broker that keeps all that it gets.
+/// A client of the broker that keeps all messages.
 class MosquittoSubscriber {
 public:
     struct Received {
@@ -93,7 +93,7 @@ public:
         }
     }
 
-    /// Receives, and does `meanwhile`, until `reached`; false when that takes too long.
+    /// Receives messages and calls `meanwhile` until `reached` returns true; false after a timeout.
     bool until(const std::function<bool()>& reached, const std::function<void()>& meanwhile = [] {}) {
         const auto until = core::monotonic_nanos() + kPatienceNs;
         while (!reached()) {
@@ -103,7 +103,7 @@ public:
         }
         return true;
     }
-    /// The newest payload of a topic; empty when there is none.
+    /// The newest payload of a topic; empty if there is none.
     [[nodiscard]] std::string newest(const std::string& topic) const {
         for (auto at = received.rbegin(); at != received.rend(); ++at) {
             if (at->topic == topic) return at->payload;

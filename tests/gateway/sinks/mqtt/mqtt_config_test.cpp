@@ -22,6 +22,8 @@ TEST(MqttConfig, EveryKeyIsRead) {
         [[mqtt]]
         broker = "[::1]:8883"
         topic = "q/{venue}/{symbol}"
+        book_topic = "b/{symbol}"
+        book_depth = 5
         client_id = "gw1"
         protocol = "3.1.1"
         qos = 1
@@ -30,25 +32,21 @@ TEST(MqttConfig, EveryKeyIsRead) {
         user = "feed"
         password_env = "SECRET"
         tls_ca = "ca.pem"
-        keepalive_seconds = 30
-        window = 64
-        reconnect_ms = 10
-        reconnect_most_ms = 500
     )");
     ASSERT_EQ(config.sinks.size(), 1U);
     const auto& mqtt = *config.first<mqtt::Settings>();
     EXPECT_EQ(mqtt.host, "::1");
     EXPECT_EQ(mqtt.port, 8'883);
     EXPECT_EQ(mqtt.topic, "q/{venue}/{symbol}");
+    EXPECT_EQ(mqtt.book_topic, "b/{symbol}");
+    EXPECT_EQ(mqtt.book_depth, 5U);
     EXPECT_EQ(mqtt.state_topic, "millpond/mqtt");
     EXPECT_EQ(mqtt.protocol, mqtt::Protocol::v3_1_1);
-    EXPECT_EQ(mqtt.qos, 1U);
+    EXPECT_EQ(mqtt.qos, 1);
     EXPECT_FALSE(mqtt.retain);
     EXPECT_EQ(mqtt.mode, Delivery::every);
     EXPECT_EQ(mqtt.password.environment, "SECRET");
     EXPECT_TRUE(mqtt.tls.on);
-    EXPECT_EQ(mqtt.window, 64U);
-    EXPECT_EQ(mqtt.reconnect_most_ms, 500U);
 }
 
 TEST(MqttConfig, WhatIsWrongIsNamed) {
@@ -69,7 +67,25 @@ TEST(MqttConfig, WhatIsWrongIsNamed) {
               "gw.toml:2: [[mqtt]] 'b': output 'bbo/{symbol} of ring main at 127.0.0.1:1883' is used twice");
     EXPECT_EQ(error_of("[[mqtt]]\nclient_id = 'x'\n[[mqtt]]\nname = 'b'\ntopic = 'b/{symbol}'\nclient_id = 'x'"),
               "gw.toml:3: [[mqtt]] 'b': output 'client x at 127.0.0.1:1883' is used twice");
-    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"), "gw.toml:2: [[mqtt]] 'mqtt': name 'mqtt' is used twice");
+    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"),
+              "gw.toml:2: [[mqtt]] 'mqtt': name 'mqtt' is used twice\n"
+              "gw.toml:2: [[mqtt]] 'mqtt': output 'bbo/{symbol} of ring main at 127.0.0.1:1883' is used twice");
+}
+
+TEST(MqttConfig, WhatIsWrongWithABookTopicIsNamed) {
+    EXPECT_EQ(
+        error_of("[[mqtt]]\nbook_topic = 'book/{sym}'"),
+        "gw.toml:1: [[mqtt]] 'mqtt': book_topic 'book/{sym}': '{sym}' is unknown; known are {symbol} and {venue}");
+    EXPECT_EQ(error_of("[[mqtt]]\nbook_topic = 'book/{venue}'"),
+              "gw.toml:1: [[mqtt]] 'mqtt': book_topic 'book/{venue}' has no {symbol}: the broker would retain a single "
+              "book for all instruments; use retain = false");
+    EXPECT_EQ(error_of("[[mqtt]]\nbook_topic = 'bbo/{symbol}'"),
+              "gw.toml:1: [[mqtt]] 'mqtt': book_topic 'bbo/{symbol}' is the topic of the quotes");
+    EXPECT_EQ(error_of("[[mqtt]]\nbook_depth = 5"), "gw.toml:1: [[mqtt]] 'mqtt': book_depth: needs book_topic");
+    EXPECT_EQ(error_of("[[mqtt]]\nbook_topic = 'b/{symbol}'\nbook_depth = 51"),
+              "gw.toml:3: key 'book_depth' of [[mqtt]] expects an integer from 1 to 50, found the integer 51");
+    EXPECT_EQ(error_of("[[mqtt]]\nbook_topic = 'b/{symbol}'\n[[mqtt]]\nname = 'b'\ntopic = 'b/{symbol}'"),
+              "gw.toml:3: [[mqtt]] 'b': output 'b/{symbol} of ring main at 127.0.0.1:1883' is used twice");
 }
 
 TEST(MqttConfig, AGatewayRunsWhatItSays) {

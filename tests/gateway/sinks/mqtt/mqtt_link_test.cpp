@@ -1,4 +1,4 @@
-// What the mqtt sink's connection is asked for: certificates, pauses, messages that are not retained.
+// The mqtt sink's connection: certificates, pauses, messages that are not retained.
 #include "gateway/sinks/mqtt/link.hpp"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,10 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "tests/gateway/captured_log.hpp"
 #include "tests/gateway/json_lines/stream_socket.hpp"
-#include "tests/gateway/said.hpp"
 #include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 #include "tests/service/certificate.hpp"
 
 namespace millpond::gateway::mqtt {
@@ -28,7 +29,7 @@ protected:
     void SetUp() override {
         if (!MosquittoBroker::is_installed()) GTEST_SKIP() << "mosquitto is not installed";
     }
-    /// Waits until; false when that takes too long.
+    /// Waits until `reached` returns true; false after a timeout.
     template <class Reached>
     static bool wait(Reached&& reached) {
         const auto until = core::monotonic_nanos() + test::kPatienceNs;
@@ -39,13 +40,18 @@ protected:
         return true;
     }
     static Message message(const std::string& topic, std::string_view text) {
-        Message message{.topic = &topic, .length = static_cast<std::uint16_t>(text.size())};
-        text.copy(message.payload.data(), text.size());
-        return message;
+        return {.topic = &topic, .payload = std::string{text}};
+    }
+
+    static Settings settings_for(std::uint16_t port) {
+        return test::settings_with<Settings>([&](Settings& s) {
+            s.port = port;
+            s.state_topic = "millpond/mqtt";
+        });
     }
 
     millpond::test::Folder folder_{"mqttlink"};
-    Said said_;
+    CapturedLog log_;
 };
 
 TEST_F(MqttLink, ABrokerThatAsksForACertificateIsShownOurs) {
@@ -53,28 +59,28 @@ TEST_F(MqttLink, ABrokerThatAsksForACertificateIsShownOurs) {
     const millpond::test::Certificate ours{folder_, "gateway"};
     const MosquittoBroker broker{folder_, "allow_anonymous true\nrequire_certificate true\ncafile " + ours.certificate +
                                               "\ncertfile " + theirs.certificate + "\nkeyfile " + theirs.key + "\n"};
-    Options options{.host = "localhost",
-                    .port = broker.port(),
-                    .tls = {.on = true, .authority = theirs.certificate},
-                    .reconnect = std::chrono::milliseconds{5}};
+    auto settings = settings_for(broker.port());
+    settings.host = "localhost";
+    settings.tls = {.on = true, .authority = theirs.certificate};
+    settings.reconnect = std::chrono::milliseconds{5};
     {
-        const Link link{options, said_.say()};
+        const Link link{settings, {}, log_.function()};
         ASSERT_TRUE(wait([&] { return link.counters().failed_connects.read() >= 1; }));
         EXPECT_EQ(link.connections(), 0U);
     }
-    options.tls.certificate = ours.certificate;
-    options.tls.key = ours.key;
-    const Link link{options, said_.say()};
-    EXPECT_TRUE(wait([&] { return link.connections() == 1; })) << said_.texts().back();
+    settings.tls.certificate = ours.certificate;
+    settings.tls.key = ours.key;
+    const Link link{settings, {}, log_.function()};
+    EXPECT_TRUE(wait([&] { return link.connections() == 1; })) << log_.texts().back();
 }
 
 TEST_F(MqttLink, PausesBetweenAttemptsDoubleUpToTheLongest) {
     using std::chrono::milliseconds;
     const auto started = core::monotonic_nanos();
-    const Link link{{.port = test::StreamSocket{}.free_port(),
-                     .reconnect = milliseconds{20},
-                     .reconnect_longest = milliseconds{160}},
-                    said_.say()};
+    auto settings = settings_for(test::StreamSocket{}.free_port());
+    settings.reconnect = milliseconds{20};
+    settings.max_reconnect = milliseconds{160};
+    const Link link{settings, {}, log_.function()};
     ASSERT_TRUE(wait([&] { return link.counters().failed_connects.read() >= 6; }));
     const auto pauses = milliseconds{20 + 40 + 80 + 160 + 160};
     EXPECT_GE(core::monotonic_nanos() - started, std::chrono::nanoseconds{pauses}.count());
@@ -83,15 +89,17 @@ TEST_F(MqttLink, PausesBetweenAttemptsDoubleUpToTheLongest) {
 TEST_F(MqttLink, WhatIsNotToBeRetainedIsNotThereForThoseWhoComeLate) {
     const MosquittoBroker broker{folder_};
     MosquittoSubscriber early{broker};
-    const std::string topic = "bbo/AAPL";  // the link holds both until the broker has confirmed them
-    const std::string mark = "mark";       // behind all that is retained
-    Link link{{.port = broker.port(), .retain = false}, said_.say()};
-    ASSERT_TRUE(wait([&] { return link.room() != 0; }));
-    link.offer(message(topic, "{}"));
+    const std::string topic = "bbo/AAPL";  // the link uses both strings until the broker has confirmed the message
+    const std::string mark = "mark";       // arrives after all retained messages
+    auto settings = settings_for(broker.port());
+    settings.retain = false;
+    Link link{settings, {}, log_.function()};
+    ASSERT_TRUE(wait([&] { return link.available() != 0; }));
+    link.enqueue(message(topic, "{}"));
     link.wake();
     ASSERT_TRUE(early.until([&] { return early.newest(topic) == "{}"; }));
     MosquittoSubscriber late{broker};
-    link.offer(message(mark, "{}"));
+    link.enqueue(message(mark, "{}"));
     link.wake();
     ASSERT_TRUE(late.until([&] { return late.newest(mark) == "{}"; }));
     EXPECT_NE(late.newest("millpond/mqtt"), "");

@@ -1,10 +1,11 @@
-// A whole gateway and a real mosquitto that dies, or that the network hides, among the quotes.
-// MILLPOND_BROKER_QUOTES=1000000 sends a million of them.
+// A whole gateway and a real mosquitto that is killed, or cut off by the network, while quotes are sent.
+// MILLPOND_BROKER_QUOTES=1000000 sends a million quotes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -12,6 +13,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+
+#include <millpond/feed/decimal.hpp>
 
 #include "gateway/settings/config.hpp"
 #include "gateway/sinks/mqtt/settings.hpp"
@@ -32,7 +35,7 @@ using test::RunningGateway;
 
 constexpr std::uint64_t kUsualQuotes = 24'000;
 
-/// Two sinks to the broker, of every quote and of the newest ones.
+/// Adds two sinks to the broker: one for every quote, one for the newest quotes.
 std::function<void(Config&)> with_mqtt(const MosquittoBroker& broker) {
     return [&broker](Config& config) {
         config.rings[0].capacity = 4'096;
@@ -45,8 +48,8 @@ std::function<void(Config&)> with_mqtt(const MosquittoBroker& broker) {
             sink.qos = 1;
             sink.mode = mode;
             sink.window = 256;
-            sink.reconnect_ms = 5;
-            sink.reconnect_most_ms = 50;
+            sink.reconnect = std::chrono::milliseconds{5};
+            sink.max_reconnect = std::chrono::milliseconds{50};
         }
     };
 }
@@ -70,7 +73,7 @@ protected:
                    metric_of(sink_of(gateway, "newest"), "connects_total") >= times;
         });
     }
-    /// That all is passed on, and each event is counted once.
+    /// Expects that all events are passed on and that each is counted once.
     static void expect_settled(RunningGateway& gateway, const PacedQuotes& quotes) {
         for (const auto* name : {"every", "newest"}) {
             const auto& sink = sink_of(gateway, name);
@@ -80,11 +83,13 @@ protected:
             EXPECT_TRUE(account.closes()) << name;
         }
     }
-    /// That the broker has the last quote of each symbol.
+    /// Expects that the broker has the last quote of each symbol.
     static void expect_newest(MosquittoSubscriber& subscriber, const std::string& topic, const PacedQuotes& quotes) {
         for (std::uint64_t n = 1; n <= PacedQuotes::kSymbols; ++n) {
-            const auto bid = fmt::format(R"("bid":{{"price":{:.4f},)",
-                                         static_cast<double>(PacedQuotes::newest_of(n, quotes.sent())) / 10'000);
+            std::array<char, feed::kMaxPriceChars + feed::kDecimalSlack> price;
+            const auto newest = static_cast<feed::Price>(PacedQuotes::newest_of(n, quotes.sent()));
+            const std::string text{price.data(), feed::write_price(price.data(), newest)};
+            const auto bid = fmt::format(R"("bid":{{"price":{},)", text);
             EXPECT_TRUE(subscriber.until([&] {
                 return subscriber.newest(topic + PacedQuotes::symbol(n)).find(bid) != std::string::npos;
             })) << bid

@@ -19,8 +19,9 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "tests/gateway/json_lines/line_sink_fixture.hpp"
+#include "tests/gateway/json_lines/json_lines_fixture.hpp"
 #include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 #include "tests/support/descriptor_limit.hpp"
 #include "tests/support/line_client.hpp"
 
@@ -33,12 +34,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class TcpSinkTest : public LineSinkFixture<TcpSink> {
+class TcpSinkTest : public JsonLinesFixture<TcpSink> {
 protected:
-    void open(Options options = {}) {
-        options.listen = net::SocketAddress::parse("127.0.0.1:0");
-        options.send_buffer = kSmallBuffer;
-        make(options);
+    void open(const std::function<void(Settings&)>& change = {}, int send_buffer = kSmallBuffer) {
+        make(test::settings_with<Settings>([&](Settings& s) {
+                 s.listen = net::SocketAddress::parse("127.0.0.1:0");
+                 s.send_buffer = static_cast<std::uint64_t>(send_buffer);
+                 if (change) change(s);
+             }),
+             ClientAccess{});
     }
     LineClient connect(int receive_buffer = 0) {
         const auto before = sink_->counters().accepted.read();
@@ -51,8 +55,8 @@ protected:
 TEST_F(TcpSinkTest, EveryEventIsALineWithItsRingNumber) {
     open();
     auto client = connect();
-    sink_->on(quote_of(0, 1'892'400), 1);
-    sink_->on(trade_of(1, 10'000), 2);
+    sink_->on(quote_of(0, feed::price_from<10'000>(1'892'400)), 1);
+    sink_->on(trade_of(1, feed::kPriceScale), 2);
     sink_->on(feed::Status{.instrument = 0, .state = feed::TradingState::halted}, 3);
     sink_->on(feed::Gap{.channel = 3, .first = 7, .last = 9}, 4);
     sink_->on(feed::Clear{.channel = 3}, 5);
@@ -67,8 +71,8 @@ TEST_F(TcpSinkTest, EveryEventIsALineWithItsRingNumber) {
 
 TEST_F(TcpSinkTest, TheBoardComesFirstAndIsNoPartOfTheAccount) {
     open();
-    sink_->board(quote_of(1, 777), 41);
-    publish(1, 1);  // before the client is there: of the board for it
+    sink_->board(quote_of(1, feed::price_from<10'000>(777)), 41);
+    publish(1, 1);  // before the client connects: it gets it from the board
     auto client = connect();
     publish(1, 1);
     ASSERT_TRUE(run_until_lines(client, 3));
@@ -84,7 +88,7 @@ TEST_F(TcpSinkTest, ALateClientGetsTheTradingStatesBeforeTheQuotes) {
     open();
     sink_->board(feed::Status{.channel = 2, .state = TradingState::start_of_market_hours}, 40);
     sink_->board(feed::Status{.instrument = 1, .state = TradingState::halted}, 41);
-    sink_->board(quote_of(1, 777), 41);
+    sink_->board(quote_of(1, feed::price_from<10'000>(777)), 41);
     auto first = connect();
     ASSERT_TRUE(run_until_lines(first, 3));
     EXPECT_THAT(first.lines(),
@@ -93,7 +97,7 @@ TEST_F(TcpSinkTest, ALateClientGetsTheTradingStatesBeforeTheQuotes) {
                             AllOf(HasSubstr(R"("type":"status","symbol":"MSFT")"), HasSubstr(R"("state":"halted")")),
                             HasSubstr(R"("type":"quote","symbol":"MSFT")")));
     EXPECT_EQ(account_of(first), (Account{.published = 0, .snapshot = 3}));
-    // A state that came while the sink ran replaces the board's for later clients.
+    // A state published while the sink runs replaces the board's state for later clients.
     sink_->on(feed::Status{.instrument = 1, .state = TradingState::paused}, 42);
     auto second = connect();
     ASSERT_TRUE(run_until_lines(second, 3));
@@ -117,13 +121,13 @@ TEST_F(TcpSinkTest, SubscribingBringsTheTradingStateToo) {
 
 TEST_F(TcpSinkTest, AClientThatStopsReadingKeepsNearlyAllOfItsBacklog) {
     constexpr std::uint64_t kBacklog = 1'024;
-    open({.backlog = kBacklog});
+    open([&](Settings& s) { s.backlog = kBacklog; });
     auto stuck = connect(kSmallBuffer);
     while (sink_->counters().missed.read() == 0) {
         publish(64);
         sink_->step(core::monotonic_nanos());
     }
-    // Room is made for a sixteenth of the log at once.
+    // A sixteenth of the log is freed at once.
     EXPECT_LE(sink_->counters().missed.read(), kBacklog / 16 + 64);
 }
 
@@ -143,7 +147,7 @@ TEST_F(TcpSinkTest, ASubscriptionCountsForInstrumentsThatAreNamedLater) {
     auto client = connect();
     client.send_text("{\"subscribe\":[\"NEWCO\"]}\n");
     EXPECT_EQ(account_of(client), Account{});
-    sink_->name(2, feed::Venue{}, feed::Symbol{"NEWCO"});
+    sink_->name(2, feed::Venue{}, feed::Symbol{"NEWCO"}, feed::kDefaultDecimals);
     publish(3, 3);
     ASSERT_TRUE(run_until_lines(client, 2));
     EXPECT_THAT(client.lines().back(), HasSubstr("NEWCO"));
@@ -162,7 +166,10 @@ TEST_F(TcpSinkTest, SubscribingBringsTheStandingQuoteFirst) {
 }
 
 TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNoOther) {
-    open({.backlog = 64, .stall = std::chrono::hours{1}});
+    open([&](Settings& s) {
+        s.backlog = 64;
+        s.stall = std::chrono::hours{1};
+    });
     auto stuck = connect(kSmallBuffer);
     auto reader = connect();
     constexpr std::uint64_t kRounds = 400;
@@ -178,7 +185,7 @@ TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNoOther) {
     EXPECT_EQ(account_of(reader), (Account{.published = kRounds * kPerRound, .delivered = kRounds * kPerRound}));
     EXPECT_GT(sink_->counters().missed.read(), 0U);
 #if !defined(__SANITIZE_THREAD__)  // through windows of 4 KiB, catching up takes the race detector minutes
-    // Now it reads, and is told to the event what it lost.
+    // The client reads now, and gets the exact number of lost events.
     std::uint64_t told = 0;
     std::uint64_t quotes = 0;
     const auto account = account_of(stuck);
@@ -200,7 +207,10 @@ TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNoOther) {
 }
 
 TEST_F(TcpSinkTest, AConflatingClientThatDoesNotReadGetsTheNewestOfEachInstrument) {
-    open({.mode = Delivery::conflate, .backlog = 64});
+    open([&](Settings& s) {
+        s.mode = Delivery::conflate;
+        s.backlog = 64;
+    });
     auto client = connect(kSmallBuffer);
     constexpr std::uint64_t kCount = 20'000;
     for (std::uint64_t i = 0; i < kCount / 50; ++i) {
@@ -233,7 +243,7 @@ TEST_F(TcpSinkTest, AConflatingClientThatDoesNotReadGetsTheNewestOfEachInstrumen
         ++quotes;
         EXPECT_GT(number_in(line, "sequence"), 0);
         if (line.find("AAPL") == std::string::npos) continue;
-        EXPECT_GT(number_in(line, "sequence"), before);  // an instrument never steps back
+        EXPECT_GT(number_in(line, "sequence"), before);  // an instrument's quotes never go back
         before = number_in(line, "sequence");
     }
     EXPECT_EQ(quotes, account.delivered);
@@ -243,7 +253,7 @@ TEST_F(TcpSinkTest, AnIntervalEndsWithAllThatWaitsThoughTheSocketIsFullMeanwhile
     constexpr std::size_t kInstruments = 3'000;
     symbols_.clear();
     for (std::size_t i = 0; i < kInstruments; ++i) symbols_.push_back(std::to_string(i));
-    open({.mode = Delivery::conflate});
+    open([&](Settings& s) { s.mode = Delivery::conflate; });
     auto client = connect(kSmallBuffer);
     client.send_text("{\"interval_ms\":1000,\"echo\":1}\n");
     const auto echoed = [&](std::string_view number) {
@@ -261,11 +271,14 @@ TEST_F(TcpSinkTest, AnIntervalEndsWithAllThatWaitsThoughTheSocketIsFullMeanwhile
 }
 
 TEST_F(TcpSinkTest, AConflatingClientStillLosesTradesByCount) {
-    open({.mode = Delivery::conflate, .backlog = 64});
+    open([&](Settings& s) {
+        s.mode = Delivery::conflate;
+        s.backlog = 64;
+    });
     auto client = connect(kSmallBuffer);
     constexpr std::uint64_t kTrades = 20'000;
     for (std::uint64_t i = 0; i < kTrades; ++i) {
-        sink_->on(trade_of(0, 10'000), ++number_);
+        sink_->on(trade_of(0, feed::kPriceScale), ++number_);
         if (i % 50 == 0) sink_->step(core::monotonic_nanos());
     }
     const auto account = account_of(client);
@@ -275,13 +288,16 @@ TEST_F(TcpSinkTest, AConflatingClientStillLosesTradesByCount) {
 }
 
 TEST_F(TcpSinkTest, AClientThatTakesNothingForTooLongIsToldAndDisconnected) {
-    open({.backlog = 64, .stall = std::chrono::seconds{2}});
+    open([&](Settings& s) {
+        s.backlog = 64;
+        s.stall = std::chrono::seconds{2};
+    });
     auto stuck = connect(kSmallBuffer);
     while (sink_->counters().missed.read() == 0) {  // until the kernel's buffers and the log are full
         publish(1'000);
         sink_->step(core::monotonic_nanos());
     }
-    // Three seconds later by the sink's clock.
+    // The sink's clock advances by three seconds.
     ASSERT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, 3'000'000'000));
     ASSERT_TRUE(run_until(
         [&] {
@@ -295,10 +311,11 @@ TEST_F(TcpSinkTest, AClientThatTakesNothingForTooLongIsToldAndDisconnected) {
 }
 
 TEST_F(TcpSinkTest, AClientThatReadsSlowlyButSteadilyStays) {
-    // A large send buffer: the socket says that it has room only after a third of it has gone out.
-    make(Options{.listen = net::SocketAddress::parse("127.0.0.1:0"), .backlog = 64, .stall = std::chrono::seconds{10}});
+    // A large send buffer: the socket becomes writable only after a third of it was sent.
+    open([](Settings& s) { s.backlog = 64; }, 256 * 1024);
     auto slow = connect(16'384);
-    while (sink_->counters().missed.read() == 0) {  // fewer than the log holds: only a full socket loses them
+    while (sink_->counters().missed.read() ==
+           0) {  // fewer lines than the log holds: they are lost only if the socket is full
         publish(50);
         sink_->step(core::monotonic_nanos());
     }
@@ -310,7 +327,7 @@ TEST_F(TcpSinkTest, AClientThatReadsSlowlyButSteadilyStays) {
         sink_->step(begin + second * 1'000'000'000);
         ASSERT_EQ(sink_->counters().stalled.read(), 0U) << "after " << second << " s";
     }
-    // Now it takes nothing any more.
+    // The client accepts no more data from here on.
     for (std::int64_t second = 41; second <= 120 && sink_->counters().stalled.read() == 0; ++second) {
         publish(50);
         sink_->wait(std::chrono::milliseconds{1});
@@ -387,7 +404,7 @@ TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
     open();
     LineClient client{sink_->address().port(), kSmallBuffer};
     ASSERT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }));
-    // The sink stops reading once its answers do not fit, so at some point the kernel takes no more of ours.
+    // The sink stops reading when its replies do not fit, so the kernel eventually accepts no more requests.
     std::uint64_t requests = 0;
     std::uint64_t before = ~std::uint64_t{0};
     const std::string request = "nonsense\n";
@@ -406,8 +423,8 @@ TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
     EXPECT_TRUE(run_until_lines(other, 1));
 }
 
-TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesRoomForANewOneOnAQuietFeed) {
-    open({.max_clients = 2});
+TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesWayForANewOneOnAQuietFeed) {
+    open([&](Settings& s) { s.max_clients = 2; });
     auto half_closed = connect();
     auto whole = connect();
     half_closed.send_no_more();
@@ -416,7 +433,8 @@ TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesRoomForANewOneOnAQuietFeed) {
         return sink_->counters().clients.read() == 2;
     }));
     publish(1);
-    EXPECT_TRUE(run_until_lines(half_closed, 1));  // it may read on while no client needs its place
+    EXPECT_TRUE(
+        run_until_lines(half_closed, 1));  // the client may continue to read while no new client needs its place
     auto next = connect();
     publish(1);
     EXPECT_TRUE(run_until_lines(next, 1));
@@ -427,7 +445,7 @@ TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesRoomForANewOneOnAQuietFeed) {
 }
 
 TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {
-    open({.max_clients = 2});
+    open([&](Settings& s) { s.max_clients = 2; });
     auto first = connect();
     auto second = connect();
     LineClient third{sink_->address().port()};
@@ -506,27 +524,27 @@ TEST_F(TcpSinkTest, WhatTheSinkItselfMissedIsToldToAll) {
 TEST_F(TcpSinkTest, BehindAGapEveryClientGetsTheQuotesThatItMadeIncomplete) {
     symbols_.emplace_back("IBM");
     open();
-    auto other = quote_of(2, 30'000);
+    auto other = quote_of(2, feed::price_from<10'000>(30'000));
     other.channel = 1;
     auto early = connect();
-    sink_->on(quote_of(0, 10'000), 1);
-    sink_->on(quote_of(1, 20'000), 2);
+    sink_->on(quote_of(0, feed::price_from<10'000>(10'000)), 1);
+    sink_->on(quote_of(1, feed::price_from<10'000>(20'000)), 2);
     sink_->on(other, 3);
     sink_->on(feed::Gap{.channel = 0, .first = 4, .last = 5}, 4);
-    sink_->on(quote_of(1, 21'000), 5);
+    sink_->on(quote_of(1, feed::price_from<10'000>(21'000)), 5);
     ASSERT_TRUE(run_until_lines(early, 6));
     const auto is = [](std::string_view symbol, bool incomplete) {
         return AllOf(HasSubstr("\"symbol\":\"" + std::string{symbol} + '"'),
                      HasSubstr(incomplete ? "\"incomplete\":true" : "\"incomplete\":false"));
     };
-    // MSFT's newer quote is complete, and IBM is of another channel.
+    // MSFT's newer quote is complete, and IBM belongs to another channel.
     EXPECT_THAT(early.lines(), ElementsAre(is("AAPL", false), is("MSFT", false), is("IBM", false),
                                            HasSubstr(R"("type":"gap")"), is("MSFT", false), is("AAPL", true)));
     auto late = connect();
     ASSERT_TRUE(run_until_lines(late, 3));
     EXPECT_THAT(late.lines(), ElementsAre(is("AAPL", true), is("MSFT", false), is("IBM", false)));
     sink_->on(feed::Gap{.channel = 0, .first = 7, .last = 8}, 6);
-    sink_->on(quote_of(0, 11'000), 7);
+    sink_->on(quote_of(0, feed::price_from<10'000>(11'000)), 7);
     ASSERT_TRUE(run_until_lines(early, 9));
     const auto lines = early.lines();
     EXPECT_THAT(lines[7], is("AAPL", false));
@@ -538,10 +556,10 @@ TEST_F(TcpSinkTest, AClientThatLostTheGapItselfGetsTheIncompleteQuotesAllTheSame
     for (const auto* mode : {"{\"mode\":\"every\"}\n", "{\"mode\":\"conflate\"}\n"}) {
         symbols_ = {"AAPL", "MSFT"};
         number_ = 0;
-        open({.backlog = 64});
+        open([&](Settings& s) { s.backlog = 64; });
         auto client = connect(kSmallBuffer);
         client.send_text(mode);
-        sink_->on(quote_of(1, 20'000), ++number_);
+        sink_->on(quote_of(1, feed::price_from<10'000>(20'000)), ++number_);
         ASSERT_TRUE(run_until_lines(client, 1));
         sink_->on(feed::Gap{.channel = 0, .first = 4, .last = 5}, ++number_);
         for (int i = 0; i < 5'000; ++i) sink_->on(trade_of(0, 1), ++number_);
@@ -557,12 +575,12 @@ TEST_F(TcpSinkTest, AClientThatLostTheGapItselfGetsTheIncompleteQuotesAllTheSame
 
 TEST_F(TcpSinkTest, WhatTheSinkItselfMissedMakesTheQuotesBeforeItIncomplete) {
     open();
-    sink_->on(quote_of(0, 10'000), 1);
-    sink_->on(quote_of(1, 20'000), 2);
+    sink_->on(quote_of(0, feed::price_from<10'000>(10'000)), 1);
+    sink_->on(quote_of(1, feed::price_from<10'000>(20'000)), 2);
     auto early = connect();
     ASSERT_TRUE(run_until_lines(early, 2));
     sink_->missed(3, 9);
-    sink_->on(quote_of(1, 20'000), 10);
+    sink_->on(quote_of(1, feed::price_from<10'000>(20'000)), 10);
     auto late = connect();
     ASSERT_TRUE(run_until_lines(late, 2));
     EXPECT_THAT(late.lines(), ElementsAre(HasSubstr(R"("incomplete":true)"), HasSubstr(R"("incomplete":false)")));
@@ -583,9 +601,12 @@ TEST_F(TcpSinkTest, AtTheEndEveryClientGetsWhatWaitsAndGoodbye) {
 
 TEST_F(TcpSinkTest, AnAddressInUseIsRefusedByName) {
     open();
+    const auto settings = test::settings_with<Settings>([&](Settings& s) {
+        s.name = "b";
+        s.listen = sink_->address();
+    });
     try {
-        TcpSink second{{.name = "b", .listen = sink_->address()},
-                       [](service::Severity, std::string_view, const std::string&) {}};
+        TcpSink second{settings, {}, [](service::Severity, std::string_view, const std::string&) {}};
         FAIL() << "no error";
     } catch (const std::system_error& error) {
         EXPECT_EQ(std::string{error.what()},

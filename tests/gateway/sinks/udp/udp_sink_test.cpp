@@ -15,13 +15,14 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 
 namespace millpond::gateway::udp {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// What the next gateway in the chain makes of the datagrams.
+/// Decodes the sink's datagrams like the next gateway of a chain.
 class UdpSinkTest : public ::testing::Test {
 public:
     void on(const feed::Quote& quote) {
@@ -40,13 +41,17 @@ public:
 protected:
     UdpSinkTest()
         : receiver_({.local = net::SocketAddress::parse("127.0.0.1:0")}),
-          sink_({.to = receiver_.report().local, .channel = 7, .heartbeat = std::chrono::seconds{1}}, 42,
-                [](service::Severity, std::string_view, const std::string&) {}) {
-        sink_.name(0, feed::Venue{"X"}, feed::Symbol{"AAPL"});
-        sink_.name(1, feed::Venue{"X"}, feed::Symbol{"MSFT"});
+          sink_(test::settings_with<Settings>([&](Settings& s) {
+                    s.to = receiver_.report().local;
+                    s.channel = 7;
+                    s.refresh_seconds = 3'600;
+                }),
+                42, [](service::Severity, std::string_view, const std::string&) {}) {
+        sink_.name(0, feed::Venue{"X"}, feed::Symbol{"AAPL"}, feed::kDefaultDecimals);
+        sink_.name(1, feed::Venue{"X"}, feed::Symbol{"MSFT"}, feed::kDefaultDecimals);
     }
 
-    /// Takes datagrams until `count` more have come.
+    /// Receives datagrams until there are `count` more.
     void receive(std::uint64_t count) {
         const auto deadline = core::monotonic_nanos() + 20 * kSecondNs;
         const auto goal = decoder_.counters().datagrams.read() + count;
@@ -73,11 +78,11 @@ TEST_F(UdpSinkTest, TheNextGatewayReadsEveryQuoteInOrder) {
     constexpr std::uint64_t kQuotes = 100;
     std::uint64_t sent = 0;
     while (sent < kQuotes) {
-        for (auto room = sink_.room(); room != 0 && sent < kQuotes; --room) {
+        for (auto capacity = sink_.available(); capacity != 0 && sent < kQuotes; --capacity) {
             ++sent;
             EXPECT_EQ(
                 sink_.on(quote_of(static_cast<feed::InstrumentId>(sent % 2), static_cast<feed::Price>(sent)), sent),
-                Taken::kept);
+                Admission::kept);
         }
     }
     sink_.step(kSecondNs);
@@ -87,6 +92,15 @@ TEST_F(UdpSinkTest, TheNextGatewayReadsEveryQuoteInOrder) {
     for (std::uint64_t i = 0; i < kQuotes; ++i) EXPECT_EQ(bids_[i], static_cast<feed::Price>(i + 1));
     EXPECT_EQ(gaps_, 0);
     EXPECT_EQ(instruments_.symbol(1).view(), "AAPL");
+}
+
+TEST_F(UdpSinkTest, TheNextGatewayGetsTheDecimalsOfAnInstrument) {
+    sink_.name(2, feed::Venue{"X"}, feed::Symbol{"6E"}, 6);
+    sink_.on(quote_of(2, 5), 1);
+    sink_.step(kSecondNs);
+    receive(1);
+    EXPECT_EQ(instruments_.symbol(0).view(), "6E");
+    EXPECT_EQ(instruments_.decimals(0), 6U);
 }
 
 TEST_F(UdpSinkTest, AQuoteWaitsForNoOther) {
@@ -101,7 +115,7 @@ TEST_F(UdpSinkTest, AQuoteWaitsForNoOther) {
 TEST_F(UdpSinkTest, AClearReachesReceiversBeforeTheNextQuote) {
     sink_.on(quote_of(0, 5), 1);
     sink_.step(kSecondNs);
-    EXPECT_EQ(sink_.on(feed::Clear{}, 2), Taken::kept);
+    EXPECT_EQ(sink_.on(feed::Clear{}, 2), Admission::kept);
     sink_.step(kSecondNs + 1);
     receive(sink_.sender().counters().datagrams.read());
     EXPECT_EQ(clears_, 1);
@@ -130,7 +144,7 @@ TEST_F(UdpSinkTest, AGapSendsTheQuotesOfItsChannelOnceMoreAsIncompleteOnes) {
     sink_.on(quote_of(0, 5), 1);
     sink_.on(other, 2);
     sink_.step(kSecondNs);
-    EXPECT_EQ(sink_.on(feed::Gap{.channel = 0}, 3), Taken::kept);
+    EXPECT_EQ(sink_.on(feed::Gap{.channel = 0}, 3), Admission::kept);
     EXPECT_EQ(sink_.held(), 1U);
     sink_.step(2 * kSecondNs);
     EXPECT_EQ(sink_.held(), 0U);
@@ -143,7 +157,7 @@ TEST_F(UdpSinkTest, AGapSendsTheQuotesOfItsChannelOnceMoreAsIncompleteOnes) {
 TEST_F(UdpSinkTest, WhatIsSentOnceMoreIsPacedAndAQuoteThatIsNewerGoesAlone) {
     constexpr feed::InstrumentId kQuotes = 100;
     for (feed::InstrumentId id = 2; id < kQuotes; ++id)
-        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)});
+        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)}, feed::kDefaultDecimals);
     for (feed::InstrumentId id = 0; id < kQuotes; ++id) {
         sink_.on(quote_of(id, 100 + id), id + 1U);
         sink_.step(kSecondNs);
@@ -190,7 +204,7 @@ TEST_F(UdpSinkTest, AClearOfOneFeedSendsTheQuotesOfTheOthersOnceMore) {
     sink_.on(quote_of(0, 5), 1);
     sink_.on(other, 2);
     sink_.step(kSecondNs);
-    EXPECT_EQ(sink_.on(feed::Clear{.channel = 0}, 3), Taken::kept);
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 0}, 3), Admission::kept);
     EXPECT_EQ(sink_.held(), 1U);
     sink_.step(2 * kSecondNs);
     EXPECT_EQ(sink_.held(), 0U);
@@ -203,7 +217,7 @@ TEST_F(UdpSinkTest, AClearOfOneFeedSendsTheQuotesOfTheOthersOnceMore) {
 TEST_F(UdpSinkTest, ASecondClearWhileQuotesStillWaitSendsAllOfThemOnceMore) {
     constexpr feed::InstrumentId kQuotes = 100;  // several portions
     for (feed::InstrumentId id = 2; id < kQuotes; ++id)
-        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)});
+        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)}, feed::kDefaultDecimals);
     auto now = kSecondNs;
     for (feed::InstrumentId id = 0; id < kQuotes; ++id) {
         auto quote = quote_of(id, 100 + id);
@@ -211,10 +225,10 @@ TEST_F(UdpSinkTest, ASecondClearWhileQuotesStillWaitSendsAllOfThemOnceMore) {
         sink_.on(quote, id + 1U);
         sink_.step(now += 100'000);
     }
-    EXPECT_EQ(sink_.on(feed::Clear{.channel = 3}, 101), Taken::kept);
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 3}, 101), Admission::kept);
     sink_.step(now += 100'000);  // one portion
     EXPECT_EQ(sink_.held(), 1U);
-    EXPECT_EQ(sink_.on(feed::Clear{.channel = 2}, 102), Taken::kept);
+    EXPECT_EQ(sink_.on(feed::Clear{.channel = 2}, 102), Admission::kept);
     EXPECT_EQ(sink_.held(), 2U);
     receive(sink_.sender().counters().datagrams.read());
     bids_.clear();
@@ -247,8 +261,8 @@ TEST_F(UdpSinkTest, WhatAClearSendsOnceMoreIsIncompleteIfTheSinkMissedEventsMean
 }
 
 TEST_F(UdpSinkTest, TradesAndStatesAreFiltered) {
-    EXPECT_EQ(sink_.on(trade_of(0, 1), 1), Taken::filtered);
-    EXPECT_EQ(sink_.on(feed::Status{.instrument = 0}, 2), Taken::filtered);
+    EXPECT_EQ(sink_.on(trade_of(0, 1), 1), Admission::filtered);
+    EXPECT_EQ(sink_.on(feed::Status{.instrument = 0}, 2), Admission::filtered);
     EXPECT_EQ(sink_.held(), 0U);
 }
 

@@ -26,18 +26,19 @@
 #include "gateway/sinks/web/web_sink.hpp"
 #include "tests/gateway/sinks/events.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 #include "tests/support/line_client.hpp"
 #include "tests/support/web_socket_client.hpp"
 
 namespace millpond::gateway::web {
 namespace {
 
-using test::LineClient;
-using test::WebSocketClient;
+using millpond::test::LineClient;
+using millpond::test::WebSocketClient;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kClients = 200;
-constexpr bool kMemoryIsOurs = false;  // but for the greater part the sanitizer's
+constexpr bool kMemoryIsOurs = false;  // most of it is the sanitizer's
 #else
 constexpr std::size_t kClients = 1'000;
 constexpr bool kMemoryIsOurs = true;
@@ -64,7 +65,7 @@ bool permits_descriptors(std::size_t count) {
     return limit.rlim_cur >= count;
 }
 
-/// Waits for what other threads do; false when it does not come.
+/// Waits until `done` returns true; false after a timeout.
 template <class Done>
 bool comes(Done done) {
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
@@ -75,18 +76,18 @@ bool comes(Done done) {
     return true;
 }
 
-/// A receive thread that takes `quotes` datagrams and publishes to its ring.
+/// A receive thread that receives `quotes` datagrams and publishes to its ring.
 class ReceivePath {
 public:
     ReceivePath() : pipeline_(config_.rings.front(), config_) {
         pipeline_.start();
-        pipeline_.for_each_feed([&](const auto& line) {
-            sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = line.receiver().report().local});
+        pipeline_.for_each_feed([&](const auto& feed) {
+            sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = feed.receiver().report().local});
         });
     }
     [[nodiscard]] const std::string& ring() const { return config_.rings.front().name; }
 
-    /// Sends quotes of two instruments in turn and waits until they are published; false when they are not.
+    /// Sends quotes of two instruments in turn and waits until they are published; false after a timeout.
     bool send(std::uint64_t count) {
         for (std::uint64_t i = 0; i < count; ++i) {
             std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
@@ -99,14 +100,14 @@ public:
         }
         return comes([this] { return pipeline_.publisher().published().read() == sent_; });
     }
-    /// Everything that was sent has come, and was decoded and published.
+    /// Expects that everything sent was received, decoded and published.
     void expect_untouched() const {
-        pipeline_.for_each_feed([&](const auto& line) {
-            EXPECT_EQ(line.receiver().counters().datagrams.read(), sent_);
-            EXPECT_EQ(line.receiver().counters().kernel_drops.read(), 0U);
-            EXPECT_EQ(line.counters().quotes.read(), sent_);
-            EXPECT_EQ(line.counters().malformed.read(), 0U);
-            line.visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {
+        pipeline_.for_each_feed([&](const auto& feed) {
+            EXPECT_EQ(feed.receiver().counters().datagrams.read(), sent_);
+            EXPECT_EQ(feed.receiver().counters().kernel_drops.read(), 0U);
+            EXPECT_EQ(feed.counters().quotes.read(), sent_);
+            EXPECT_EQ(feed.counters().malformed.read(), 0U);
+            feed.visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {
                 if (name == "sequence_missing") {
                     EXPECT_EQ(count.read(), 0U);
                 }
@@ -135,9 +136,13 @@ private:
 TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheReceivePathAndTheSinksAccountWholeAndMemoryBounded) {
     if (!permits_descriptors(2 * kClients + 2 * kLoops)) GTEST_SKIP() << "needs more file descriptors";
     ReceivePath path;
-    auto made = std::make_unique<WebSink>(
-        Options{.listen = net::SocketAddress::parse("127.0.0.1:0"), .backlog = 1'024, .send_buffer = 16'384},
-        http::Pages{}, [](service::Severity, std::string_view, const std::string&) {});
+    auto made = std::make_unique<WebSink>(test::settings_with<Settings>([](Settings& s) {
+                                              s.listen = net::SocketAddress::parse("127.0.0.1:0");
+                                              s.backlog = 1'024;
+                                              s.send_buffer = 16'384;
+                                          }),
+                                          ClientAccess{}, http::Pages{},
+                                          [](service::Severity, std::string_view, const std::string&) {});
     auto& sink = *made;
     const auto port = sink.address().port();
     SinkThread thread{{.ring = path.ring(), .name = "web"},
@@ -184,12 +189,12 @@ TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheReceivePathAndTheSinksAccountWhol
     EXPECT_EQ(account.missed, 0U);
     EXPECT_TRUE(account.closes());
     path.expect_untouched();
-    // What the good clients themselves hold of lines is in this process too.
+    // Lines that the good clients keep use memory of this process too.
     std::size_t held = 0;
     for (const auto& client : clients) held += client->bytes();
-    constexpr std::size_t kMostPerClient = std::size_t{160} * 1024;
+    constexpr std::size_t kMaxPerClient = std::size_t{160} * 1024;
     if (kMemoryIsOurs) {
-        EXPECT_LT(resident_bytes(), before + 3 * held + kClients * kMostPerClient);
+        EXPECT_LT(resident_bytes(), before + 3 * held + kClients * kMaxPerClient);
     }
     EXPECT_GT(sink.counters().conflated.read(), 0U);
     thread.stop();

@@ -16,29 +16,36 @@
 #include <vector>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/market/ring_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "tests/gateway/json_lines/line_sink_fixture.hpp"
+#include "tests/gateway/json_lines/book_client.hpp"
+#include "tests/gateway/json_lines/json_lines_fixture.hpp"
 #include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/gateway/sinks/settings_with.hpp"
 #include "tests/support/line_client.hpp"
 #include "tests/support/web_socket_client.hpp"
 
 namespace millpond::gateway::web {
 namespace {
 
-using test::LineClient;
-using test::WebSocketClient;
+using millpond::test::LineClient;
+using millpond::test::WebSocketClient;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class WebSinkTest : public LineSinkFixture<WebSink> {
+class WebSinkTest : public JsonLinesFixture<WebSink> {
 protected:
-    void open(Options options = {}) {
-        options.listen = net::SocketAddress::parse("127.0.0.1:0");
-        options.send_buffer = kSmallBuffer;
-        make(options, [](const http::Request& request) {
+    void open(const std::function<void(Settings&)>& change = {}, ClientAccess access = {}) {
+        const auto settings = test::settings_with<Settings>([&](Settings& s) {
+            s.listen = net::SocketAddress::parse("127.0.0.1:0");
+            s.send_buffer = kSmallBuffer;
+            if (change) change(s);
+        });
+        make(settings, std::move(access), [](const http::Request& request) {
             return request.path == "/other" ? http::Page{.type = "text/plain", .body = "other\n"} : http::Page{};
         });
     }
@@ -50,7 +57,7 @@ protected:
         }));
         return client;
     }
-    /// What a plain HTTP request is answered with.
+    /// Response to a plain HTTP request.
     std::string answer(std::string_view request) {
         LineClient client{sink_->address().port()};
         client.send_text(request);
@@ -62,19 +69,64 @@ protected:
     }
 };
 
+TEST_F(WebSinkTest, ClientsOfDifferentDepthsGetTheirLevelsAndOthersNone) {
+    TestRing ring{"web-depth"};
+    ring.writer.set_depth(0, {.depth = 2});
+    const market::RingReader reader{{.name = ring.name}};
+    open([&](Settings& s) { s.mode = Delivery::every; });
+    sink_->open(reader);
+    sink_->on(feed::Clear{}, ++number_);
+    const auto publish_level = [&](feed::Price price, std::uint64_t size) {
+        feed::Level level;
+        level.instrument = 0;
+        level.side = feed::Side::bid;
+        level.price = price * feed::kPriceScale;
+        level.size = size;
+        level.flags = feed::kLast;
+        sink_->on(level, ++number_);
+    };
+    publish_level(10, 100);
+    publish_level(9, 90);
+    auto one = connect();
+    auto two = connect();
+    auto plain = connect();
+    one->send_text(R"({"subscribe":["AAPL"],"depth":1})");
+    two->send_text(R"({"subscribe":["*"],"depth":2})");
+    ASSERT_TRUE(run_until_lines(*one, 2));
+    ASSERT_TRUE(run_until_lines(*two, 3));
+    publish_level(9, 95);
+    publish_level(10, 0);
+    sink_->on(trade_of(0, feed::kPriceScale), ++number_);
+    BookClient book_of_one{1};
+    BookClient book_of_two{2};
+    ASSERT_TRUE(run_until_lines(*one, 2 + 3));
+    ASSERT_TRUE(run_until_lines(*two, 3 + 3));
+    ASSERT_TRUE(run_until_lines(*plain, 1));
+    for (const auto& line : one->lines()) book_of_one.apply(line);
+    for (const auto& line : two->lines()) book_of_two.apply(line);
+    const std::vector<std::pair<feed::Price, BookSide::Total>> left{{9 * feed::kPriceScale, {95, 0}}};
+    for (const auto* book : {&book_of_one, &book_of_two}) {
+        EXPECT_TRUE(book->complete);
+        EXPECT_EQ(book->bids.best(9), left);
+    }
+    EXPECT_EQ(account_of(*one), (Account{.published = 3, .delivered = 2, .filtered = 1, .snapshot = 2}));
+    EXPECT_EQ(account_of(*two), (Account{.published = 3, .delivered = 3, .snapshot = 3}));
+    EXPECT_EQ(account_of(*plain), (Account{.published = 3, .delivered = 1, .filtered = 2}));
+}
+
 TEST_F(WebSinkTest, AClientGetsTheBoardAndThenEveryEvent) {
-    open({.mode = Delivery::every});
-    sink_->board(quote_of(1, 777), 41);
-    publish(1, 1);  // before the client is there: of the board for it
+    open([&](Settings& s) { s.mode = Delivery::every; });
+    sink_->board(quote_of(1, feed::price_from<10'000>(777)), 41);
+    publish(1, 1);  // before the client connects: it gets it from the board
     auto client = connect();
     ASSERT_TRUE(run_until_lines(*client, 2));
-    sink_->on(quote_of(0, 1'892'400), 2);
-    sink_->on(trade_of(1, 10'000), 3);
+    sink_->on(quote_of(0, feed::price_from<10'000>(1'892'400)), 2);
+    sink_->on(trade_of(1, feed::kPriceScale), 3);
     sink_->on(feed::Status{.instrument = 0, .state = feed::TradingState::halted}, 4);
     sink_->on(feed::Gap{.channel = 3, .first = 7, .last = 9}, 5);
     sink_->on(feed::Clear{.channel = 3}, 6);
     sink_->missed(7, 9);
-    // What was missed may have changed both quotes: they come once more, marked.
+    // The missed events may have changed both quotes: they are sent again, marked as incomplete.
     ASSERT_TRUE(run_until_lines(*client, 10));
     const auto is_marked = HasSubstr(R"("incomplete":true)");
     EXPECT_THAT(client->lines(),
@@ -88,12 +140,12 @@ TEST_F(WebSinkTest, AClientGetsTheBoardAndThenEveryEvent) {
 }
 
 TEST_F(WebSinkTest, AClientChoosesItsSymbols) {
-    open({.mode = Delivery::every});
+    open([&](Settings& s) { s.mode = Delivery::every; });
     publish(2);
     auto client = connect();
     ASSERT_TRUE(run_until_lines(*client, 2));
     client->send_text(R"({"subscribe":["MSFT"]})");
-    ASSERT_TRUE(run_until_lines(*client, 3));  // its quote again, as of a new subscription
+    ASSERT_TRUE(run_until_lines(*client, 3));  // the quote again, for the new subscription
     publish(4);
     ASSERT_TRUE(run_until_lines(*client, 5));
     EXPECT_THAT(client->lines().back(), HasSubstr("MSFT"));
@@ -140,14 +192,18 @@ TEST_F(WebSinkTest, AnIntervalEndsWithAllThatWaitsHoweverManyMessagesThatTakes) 
         const auto messages = client->messages();
         later += 2'000'000'000;
         ASSERT_TRUE(run_until_at(later, [&] { return echoed(number); }));
-        EXPECT_EQ(client->lines().size() - before, kInstruments + 1);  // the newest of each, and the echo
+        EXPECT_EQ(client->lines().size() - before,
+                  kInstruments + 1);  // the newest quote of each instrument, and the echo
         EXPECT_GT(client->messages(), messages + 1);
     }
     EXPECT_TRUE(account_of(*client).closes());
 }
 
 TEST_F(WebSinkTest, AnEchoComesBehindAllThatWasPublishedBeforeItsRequest) {
-    open({.mode = Delivery::every, .backlog = 64});
+    open([&](Settings& s) {
+        s.mode = Delivery::every;
+        s.backlog = 64;
+    });
     publish(2);
     auto client = connect({}, kSmallBuffer);
     publish(1'000);
@@ -166,11 +222,11 @@ TEST_F(WebSinkTest, AnEchoComesBehindAllThatWasPublishedBeforeItsRequest) {
 
 TEST_F(WebSinkTest, PingsAreAnsweredBetweenMessagesWhileTheSocketIsFull) {
     constexpr std::uint8_t kPing = 9;
-    open({.mode = Delivery::every});
+    open([&](Settings& s) { s.mode = Delivery::every; });
     auto client = connect({}, kSmallBuffer);
     publish(2);
     ASSERT_TRUE(run_until_lines(*client, 2));
-    publish(4'000);  // many messages, of which the socket takes a part
+    publish(4'000);  // many messages; the socket accepts a part of them
     for (int i = 0; i < 20; ++i) {
         client->send_frame(kPing, std::to_string(i));
         for (int turn = 0; turn < 5; ++turn) {
@@ -200,10 +256,10 @@ TEST_F(WebSinkTest, AClientIsCutOffWhileTheRestOfAMessageAndAPingWait) {
     for (const auto way : {End::stall, End::leaves, End::asks_too_often, End::closes}) {
         SCOPED_TRACE(static_cast<int>(way));
         number_ = 0;
-        open({.mode = Delivery::every});
+        open([&](Settings& s) { s.mode = Delivery::every; });
         auto stuck = connect({}, kSmallBuffer);
         auto good = connect();
-        publish(4'000);  // the socket of `stuck` takes a part of a message
+        publish(4'000);  // the socket of `stuck` accepts a part of a message
         for (int i = 0; i < 20; ++i) {
             stuck->send_frame(kPing, std::to_string(i));
             sink_->wait(std::chrono::milliseconds{1});
@@ -221,7 +277,7 @@ TEST_F(WebSinkTest, AClientIsCutOffWhileTheRestOfAMessageAndAPingWait) {
             case End::closes: stuck->send_frame(8, {}); break;
         }
         if (way == End::asks_too_often || way == End::closes) {
-            // It reads again, and what it gets is whole.
+            // The client reads again, and gets complete messages.
             EXPECT_TRUE(run_until_over(*stuck));
             EXPECT_EQ(stuck->strange(), 0U);
             std::int64_t next = 1;
@@ -245,7 +301,7 @@ TEST_F(WebSinkTest, ClientsAtTheSamePlaceGetWhatEachAskedFor) {
                                 R"({"mode":"every","subscribe":["MSFT"]})"}) {
         clients.push_back(connect());
         clients.back()->send_text(request);
-        ASSERT_EQ(account_of(*clients.back()).published, 0U);  // the request was obeyed
+        ASSERT_EQ(account_of(*clients.back()).published, 0U);  // the request was applied
     }
     const auto sequences = [](const WebSocketClient& client) {
         std::vector<std::int64_t> all;
@@ -254,7 +310,7 @@ TEST_F(WebSinkTest, ClientsAtTheSamePlaceGetWhatEachAskedFor) {
         }
         return all;
     };
-    publish(4);  // 1 and 3 are of AAPL
+    publish(4);  // quotes 1 and 3 are of AAPL
     EXPECT_TRUE(run_until([&] {
         for (auto& client : clients) client->receive();
         return sequences(*clients[3]).size() == 2;
@@ -276,7 +332,7 @@ TEST_F(WebSinkTest, ClientsAtTheSamePlaceGetWhatEachAskedFor) {
 }
 
 TEST_F(WebSinkTest, AClientThatDoesNotReadIsConflatedAndThenCutOff) {
-    open({.backlog = 64});
+    open([&](Settings& s) { s.backlog = 64; });
     auto stuck = connect({}, kSmallBuffer);
     auto good = connect();
     for (int round = 0; round < 300; ++round) {
@@ -326,7 +382,7 @@ TEST_F(WebSinkTest, WhoAsksTooOftenIsToldAndCutOff) {
 }
 
 TEST_F(WebSinkTest, MoreClientsThanAllowedAreRefused) {
-    open({.max_clients = 1});
+    open([&](Settings& s) { s.max_clients = 1; });
     auto first = connect();
     WebSocketClient second{sink_->address().port()};
     ASSERT_TRUE(run_until_over(second));
@@ -336,7 +392,7 @@ TEST_F(WebSinkTest, MoreClientsThanAllowedAreRefused) {
 
 TEST_F(WebSinkTest, ATokenIsAskedForWhereThereIsOne) {
     setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
-    open({.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
+    open({}, {.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
     WebSocketClient stranger{sink_->address().port()};
     ASSERT_TRUE(run_until([&] {
         stranger.receive();
@@ -415,7 +471,7 @@ TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
 
 TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
     setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
-    open({.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
+    open({}, {.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
     const auto page = answer("GET / HTTP/1.0\r\n\r\n");
     EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.0 200"), HasSubstr("Content-Type: text/html"),
                             HasSubstr("Content-Security-Policy: default-src 'self'"), HasSubstr("<h1>millpond</h1>")));
@@ -429,7 +485,7 @@ TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
 }
 
 TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
-    open({.mode = Delivery::every});
+    open([&](Settings& s) { s.mode = Delivery::every; });
     auto client = connect();
     publish(10);
     sink_->finish();
@@ -441,8 +497,9 @@ TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
 
 TEST_F(WebSinkTest, AnAddressInUseIsRefusedByName) {
     open();
+    const auto settings = test::settings_with<Settings>([&](Settings& s) { s.listen = sink_->address(); });
     try {
-        const WebSink second{{.listen = sink_->address()}, {}, {}};
+        const WebSink second{settings, {}, {}, {}};
         FAIL() << "no error";
     } catch (const std::system_error& error) {
         EXPECT_THAT(error.what(), StartsWith("web sink 'web': cannot listen on 127.0.0.1:"));

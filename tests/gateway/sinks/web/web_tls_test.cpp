@@ -31,7 +31,7 @@ protected:
     static constexpr std::size_t kClients = 3;
 
     WebTls() {
-        std::signal(SIGPIPE, SIG_IGN);  // as the program does
+        std::signal(SIGPIPE, SIG_IGN);  // like the program
         for (std::size_t i = 0; i < kClients; ++i) {
             plain_.push_back(std::make_unique<PlainClient>(plain_port_));
             secure_.push_back(std::make_unique<SecureClient>(secure_port_));
@@ -43,10 +43,10 @@ protected:
             sink.name = secure ? "secure" : "plain";
             sink.listen = net::SocketAddress::parse_host("127.0.0.1").with_port(secure ? secure_port_ : plain_port_);
             sink.mode = Delivery::every;
-            if (secure) sink.tls = {.certificate = certificate_.certificate, .key = certificate_.key, .client_ca = {}};
+            if (secure) sink.tls = {.certificate = certificate_.certificate, .key = certificate_.key};
         }
     }
-    /// Reads with all clients until `done`.
+    /// Reads from all clients until `done` returns true.
     template <class Done>
     [[nodiscard]] bool read_until(Done&& done) {
         return gateway_.watch_until([&](const health::State&) {

@@ -1,0 +1,6 @@
+#include <millpond/memory/block_pool.hpp>
+
+int main() {
+    millpond::memory::BlockPool pool{64, 64};
+    return pool.stats().capacity == 64 ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/moldudp64_layout.hpp>
+#include <millpond/net/soupbin_connection.hpp>
+
+namespace millpond::gateway::itch {
+
+/// Reads snapshots from a GLIMPSE 5.0 server, one after the other.
+///
+/// Threads: one; counters on any.
+/// Memory:  SoupBinConnection.
+/// Source:  glimpse_layout.hpp; page 2: the login must request message 1.
+class GlimpseReader {
+public:
+    explicit GlimpseReader(const net::SoupBinOptions& options) : connection_(options) {}
+
+    /// Reads a snapshot of this session. visit(message): called for each ITCH message in it. goes_on(): asked several
+    /// times a second; if it returns false, the snapshot is cancelled. Returns the number of the first message that
+    /// the snapshot does not have; 0 if it was cancelled. Throws std::runtime_error with the reason for a snapshot that
+    /// cannot be had or is not one.
+    std::uint64_t read(const feed::moldudp64_layout::Session& session,
+                       const std::function<void(std::span<const std::byte>)>& visit,
+                       const std::function<bool()>& goes_on);
+
+    [[nodiscard]] std::string server() const { return connection_.server().to_string(); }
+    /// Snapshots that were read to their end.
+    [[nodiscard]] const core::Tally& snapshots() const noexcept { return snapshots_; }
+
+private:
+    net::SoupBinConnection connection_;
+    core::Tally snapshots_;
+};
+
+}  // namespace millpond::gateway::itch

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/iex_layout.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/name_text.hpp>
+#include <millpond/feed/wire_key_index.hpp>
+
+namespace millpond::feed {
+
+/// Maps the symbols of an IEX channel to instruments, with an Entry for each. Entries are numbered from 0.
+///
+/// Threads: one.
+/// Memory:  a WireKeyIndex and the entries, allocated once in the constructor.
+template <class Entry>
+class IexInstruments {
+public:
+    static constexpr std::uint16_t kNone = 0xFFFF;    ///< The table is full.
+    static constexpr std::uint16_t kNoName = 0xFFFE;  ///< The symbol is not printable ASCII.
+    static constexpr std::uint16_t kMaxBooks = kNoName;
+
+    IexInstruments(InstrumentTable& instruments, const Venue& venue, std::size_t entries,
+                   std::pmr::memory_resource* memory)
+        : instruments_(&instruments), venue_(venue), index_(entries, memory), entries_(memory) {
+        entries_.reserve(entries);
+    }
+
+    /// The number of the symbol's entry, a new one for a new symbol. A result of kMaxBooks or more is kNone or kNoName.
+    [[nodiscard]] std::uint16_t find_or_name(const std::byte* symbol) noexcept {
+        const auto key = core::load_le<std::uint64_t>(symbol);
+        const auto number = index_.find(key);
+        if (number != kNoInstrument) [[likely]]
+            return static_cast<std::uint16_t>(number);
+        return add(key, symbol);
+    }
+
+    [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
+    [[nodiscard]] Entry& operator[](std::uint16_t number) noexcept { return entries_[number]; }
+    [[nodiscard]] const Entry& operator[](std::uint16_t number) const noexcept { return entries_[number]; }
+
+    /// Forgets all states. Symbols keep their numbers. O(entries).
+    void clear() noexcept {
+        for (auto& entry : entries_) entry = {.instrument = entry.instrument};
+    }
+
+private:
+    [[gnu::cold]] std::uint16_t add(std::uint64_t key, const std::byte* symbol) noexcept {
+        const auto name = padded_name<Symbol::capacity()>({symbol, iex_layout::kSymbolBytes});
+        if (!name) return kNoName;
+        if (entries_.size() == entries_.capacity() || entries_.size() == kMaxBooks) return kNone;
+        const auto id = instruments_->find_or_add(venue_, *name);
+        if (id == kNoInstrument) return kNone;
+        static_cast<void>(index_.add(key, static_cast<std::uint32_t>(entries_.size())));
+        entries_.push_back({.instrument = id});  // never allocates: reserved in the constructor
+        return static_cast<std::uint16_t>(entries_.size() - 1);
+    }
+
+    InstrumentTable* instruments_;
+    Venue venue_;
+    WireKeyIndex index_;
+    std::pmr::vector<Entry> entries_;
+};
+
+}  // namespace millpond::feed

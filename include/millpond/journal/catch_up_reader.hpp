@@ -1,0 +1,254 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/journal/journal_reader.hpp>
+#include <millpond/journal/layout.hpp>
+#include <millpond/journal/saved_position.hpp>
+#include <millpond/market/quote_board.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/queue/broadcast_reader.hpp>
+
+namespace millpond::journal {
+
+/// The following entries come from another ring: ids have new meanings, and what was known of instruments is void.
+struct NewEpoch {
+    std::uint64_t epoch{0};
+    std::uint64_t before{0};  ///< The epoch before.
+    /// Number of the last entry that was read of it. If it had more, the journal does not know, and they are lost.
+    std::uint64_t last_of_before{0};
+};
+
+/// Handler of a CatchUpReader.
+template <class Handler>
+concept CatchUpHandler =
+    market::RingHandler<Handler> && requires(Handler& handler, const NewEpoch& change) { handler.on(change); };
+
+/// Entries by outcome since the reader's first one: published = delivered + filtered + missed + queued.
+struct CatchUpAccount {
+    std::uint64_t published{0};  ///< Entries since the first one, by their numbers in the rings.
+    std::uint64_t delivered{0};
+    std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function.
+    std::uint64_t missed{0};    ///< Entries of the ranges that were reported as missed.
+    std::uint64_t queued{0};    ///< Entries of the ring that were not read yet; 0 while there is no ring of this epoch.
+};
+
+struct CatchUpOptions {
+    std::filesystem::path folder{};  ///< The journal's.
+    std::string ring{};              ///< Empty: the ring that is journaled.
+    std::string visible_as{};        ///< As in market::RingReaderOptions, like the next two.
+    std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};
+    bool own{false};
+};
+
+/// Begins with this record of the journal, or the first one after it that exists.
+struct AtRecord {
+    std::uint64_t record{1};
+};
+/// Begins with the first event of the journal that was received at this time or later.
+struct AtTime {
+    std::int64_t utc_ns{0};
+};
+/// A saved position continues after its entry.
+using StartAt = std::variant<AtRecord, AtTime, SavedPosition>;
+
+/// Reads a journal to its end, and then the ring, without an entry that is missing or delivered twice: what is
+/// delivered is what a reader of the ring got that was there from the start, without the ranges that are reported as
+/// missed.
+///
+/// The unit is the ring's entry, named by epoch and number. The reader switches to the ring when that has the entry
+/// after the journal's last one, and returns to the journal when the ring has overtaken it, or has ended; while the
+/// journal lags, it waits for it. An entry is missed if the journal lost it or lacks it, and a handler gets its range
+/// in the place of the entries.
+///
+/// Threads: one.
+/// Memory:  as JournalReader and market::RingReader.
+class CatchUpReader {
+public:
+    /// Opens the journal; the ring is opened once the reader needs it. Throws std::filesystem::filesystem_error, and
+    /// JournalError for a saved position beyond the journal's end.
+    explicit CatchUpReader(CatchUpOptions options, const StartAt& from = AtRecord{});
+
+    /// Delivers what is ready. Returns the number of records and entries that were read; at most `max`, less if the
+    /// reader has caught up. Throws what JournalReader::poll does, and market::RingError for a ring that this build or
+    /// this user may not read.
+    template <CatchUpHandler Handler>
+    std::size_t poll(Handler& handler, std::size_t max);
+
+    /// Epoch and ring number of the entry that poll is delivering, for use inside the handler; afterwards, of the last
+    /// one. 0 before the first.
+    [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+    [[nodiscard]] std::uint64_t current() const noexcept { return last_; }
+    /// The position after that entry; nullopt before the first one.
+    [[nodiscard]] std::optional<SavedPosition> position() const noexcept;
+    [[nodiscard]] CatchUpAccount account() const noexcept;
+
+    /// True while the reader reads the ring.
+    [[nodiscard]] bool is_live() const noexcept { return is_live_; }
+    /// State of the ring's writer; nullopt while no ring is open.
+    [[nodiscard]] std::optional<market::WriterState> writer_state() noexcept;
+    /// Returns nullptr if the instrument has no name; the instrument of a delivered event has one unless its name in
+    /// the journal is damaged.
+    [[nodiscard]] const market::Instrument* instrument(feed::InstrumentId id) noexcept;
+    /// What the channel sends of its books, for the event that poll is delivering.
+    [[nodiscard]] market::ChannelDepth depth(std::uint16_t channel) const noexcept;
+    /// The journal's reader, for its position and its faults.
+    [[nodiscard]] JournalReader& journal() noexcept { return journal_; }
+
+private:
+    template <class Handler>
+    struct JournalEvents;
+    template <class Handler>
+    struct RingEvents;
+
+    void check(const SavedPosition& saved) const;
+    template <class Handler>
+    std::size_t poll_ring(Handler& handler, std::size_t max);
+    /// True if the time, of a record of the journal, is not before that from which on the reader reads.
+    [[nodiscard]] bool has_begun(std::int64_t utc_ns) noexcept;
+    /// Enters the epoch of an entry of the journal.
+    template <class Handler>
+    void enter(Handler& handler, std::uint64_t epoch, std::uint64_t ring);
+    /// Reports the entries up to `last` as missed.
+    template <class Handler>
+    void miss_up_to(Handler& handler, std::uint64_t last);
+    template <class Event, class Handler>
+    void deliver(Handler& handler, const Event& event, std::uint64_t ring);
+    /// Switches to the ring; false if it does not have the next entry, or if there is none.
+    [[nodiscard]] bool switch_to_ring();
+    [[nodiscard]] bool open_ring();
+    void leave_ring() noexcept;
+
+    CatchUpOptions options_;
+    JournalReader journal_;
+    std::optional<market::RingReader> ring_;
+    std::uint64_t epoch_at_open_{0};  ///< Epoch of the reader when it opened the ring.
+    bool is_live_{false};
+    std::optional<std::int64_t> since_;  ///< The reader has yet to find the first event of this time.
+    bool has_entry_{false};              ///< The fields below are valid.
+    std::uint64_t epoch_{0};
+    std::uint64_t last_{0};               ///< Newest entry that was delivered, filtered or missed.
+    std::uint64_t first_{0};              ///< First entry of the epoch that counts.
+    std::uint64_t of_earlier_epochs_{0};  ///< Entries.
+    std::uint64_t delivered_{0};
+    std::uint64_t filtered_{0};
+    std::uint64_t missed_{0};
+};
+
+template <class Handler>
+struct CatchUpReader::JournalEvents {
+    template <class Event>
+    void on(const Event& event) {
+        const auto at = of.journal_.current();
+        if (!of.has_begun(event.receive_utc_ns)) return;
+        of.enter(handler, at.epoch, at.ring);
+        if (at.ring <= of.last_) return;  // the ring delivered it
+        if (at.ring > of.last_ + 1) of.miss_up_to(handler, at.ring - 1);
+        of.deliver(handler, event, at.ring);
+    }
+    void on(const LostRecord& lost) {
+        // Which entries the other reasons concern is known with the next one.
+        if (lost.reason != LostReason::lapped || !of.has_begun(lost.utc_ns)) return;
+        of.enter(handler, of.journal_.current().epoch, lost.first);
+        if (lost.last > of.last_) of.miss_up_to(handler, lost.last);
+    }
+    CatchUpReader& of;
+    Handler& handler;
+};
+
+template <class Handler>
+struct CatchUpReader::RingEvents {
+    template <class Event>
+    void on(const Event& event) {
+        const auto number = of.ring_->current();
+        of.filtered_ += number - of.last_ - 1;  // of kinds that this build does not know
+        of.deliver(handler, event, number);
+    }
+    void on(const queue::MissedRange&) { is_overtaken = true; }
+    CatchUpReader& of;
+    Handler& handler;
+    bool is_overtaken{false};
+};
+
+template <CatchUpHandler Handler>
+std::size_t CatchUpReader::poll(Handler& handler, std::size_t max) {
+    JournalEvents<Handler> from_journal{*this, handler};
+    std::size_t polled = 0;
+    for (bool has_switched = false; polled < max;) {
+        if (is_live_) {
+            polled += poll_ring(handler, max - polled);
+            if (is_live_) break;
+        } else {
+            polled += journal_.poll(from_journal, max - polled);
+            if (polled == max || !switch_to_ring() || std::exchange(has_switched, true)) break;
+        }
+    }
+    return polled;
+}
+
+template <class Handler>
+std::size_t CatchUpReader::poll_ring(Handler& handler, std::size_t max) {
+    RingEvents<Handler> from{*this, handler};
+    for (std::size_t polled = 0; polled < max; ++polled) {
+        if (ring_->poll(from, 1) == 0) {
+            if (polled != 0 || ring_->writer_state() == market::WriterState::alive) return polled;
+            // Nothing follows what this poll finds, or the journal may know of another ring.
+            if (ring_->poll(from, 1) == 0) {
+                leave_ring();
+                return 0;
+            }
+        }
+        if (from.is_overtaken) {
+            leave_ring();
+            return polled;
+        }
+    }
+    return max;
+}
+
+template <class Handler>
+void CatchUpReader::enter(Handler& handler, std::uint64_t epoch, std::uint64_t ring) {
+    if (!has_entry_) {
+        has_entry_ = true;
+        epoch_ = epoch;
+        first_ = ring;
+        last_ = ring - 1;
+    } else if (epoch != epoch_) {
+        const NewEpoch change{.epoch = epoch, .before = epoch_, .last_of_before = last_};
+        of_earlier_epochs_ += last_ + 1 - first_;
+        epoch_ = epoch;
+        first_ = 1;
+        last_ = 0;
+        handler.on(change);
+    }
+}
+
+template <class Handler>
+void CatchUpReader::miss_up_to(Handler& handler, std::uint64_t last) {
+    const queue::MissedRange missed{last_ + 1, last};
+    missed_ += missed.count();
+    last_ = last;
+    handler.on(missed);
+}
+
+template <class Event, class Handler>
+void CatchUpReader::deliver(Handler& handler, const Event& event, std::uint64_t ring) {
+    last_ = ring;
+    if constexpr (feed::HandlerOf<Handler, Event>) {
+        ++delivered_;
+        handler.on(event);
+    } else {
+        ++filtered_;
+    }
+}
+
+}  // namespace millpond::journal

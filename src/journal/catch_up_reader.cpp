@@ -1,0 +1,110 @@
+#include <millpond/journal/catch_up_reader.hpp>
+
+#include <algorithm>
+
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_error.hpp>
+#include <millpond/market/ring_error.hpp>
+
+namespace millpond::journal {
+
+CatchUpReader::CatchUpReader(CatchUpOptions options, const StartAt& from)
+    : options_(std::move(options)), journal_(options_.folder) {
+    if (const auto* record = std::get_if<AtRecord>(&from)) {
+        if (record->record > 1) journal_.seek(record->record);
+    } else if (const auto* time = std::get_if<AtTime>(&from)) {
+        since_ = time->utc_ns;
+        journal_.select(since_, std::nullopt);
+    } else {
+        const auto& saved = std::get<SavedPosition>(from);
+        check(saved);
+        has_entry_ = true;
+        epoch_ = saved.epoch;
+        last_ = saved.ring;
+        first_ = last_ + 1;
+        journal_.seek(saved.record);
+        journal_.skip(epoch_, last_);
+    }
+}
+
+void CatchUpReader::check(const SavedPosition& saved) const {
+    std::uint64_t next = 0;
+    for (const auto& segment : describe_segments(options_.folder)) next = std::max(next, segment.next_record);
+    if (next == 0 || saved.record <= next) return;
+    throw JournalError(options_.folder.string() + ": ends with record " + std::to_string(next - 1) +
+                       ", before record " + std::to_string(saved.record) +
+                       " of the saved position; is it the position of another journal?");
+}
+
+std::optional<SavedPosition> CatchUpReader::position() const noexcept {
+    if (!has_entry_) return std::nullopt;
+    return SavedPosition{.epoch = epoch_, .ring = last_, .record = journal_.next_record()};
+}
+
+CatchUpAccount CatchUpReader::account() const noexcept {
+    CatchUpAccount account{.delivered = delivered_, .filtered = filtered_, .missed = missed_};
+    if (!has_entry_) return account;
+    if (ring_ && ring_->epoch() == epoch_) {
+        const auto newest = ring_->newest();
+        account.queued = newest > last_ ? newest - last_ : 0;
+    }
+    account.published = of_earlier_epochs_ + (last_ + 1 - first_) + account.queued;
+    return account;
+}
+
+std::optional<market::WriterState> CatchUpReader::writer_state() noexcept {
+    if (!ring_) return std::nullopt;
+    return ring_->writer_state();
+}
+
+const market::Instrument* CatchUpReader::instrument(feed::InstrumentId id) noexcept {
+    return is_live_ ? ring_->instrument(id) : journal_.instrument(id);
+}
+
+market::ChannelDepth CatchUpReader::depth(std::uint16_t channel) const noexcept {
+    return is_live_ ? ring_->depth(channel) : journal_.depth(channel);
+}
+
+bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
+    if (!since_) return true;
+    if (utc_ns < *since_) return false;
+    since_.reset();
+    journal_.select(std::nullopt, std::nullopt);  // everything after the first event
+    return true;
+}
+
+bool CatchUpReader::switch_to_ring() {
+    if (!has_entry_ || !open_ring() || ring_->epoch() != epoch_ || last_ + 1 < ring_->oldest()) return false;
+    ring_->seek(last_ + 1);
+    is_live_ = true;
+    return true;
+}
+
+bool CatchUpReader::open_ring() {
+    // An open ring that is none of this epoch may have been replaced, or the journal has yet to begin its epoch.
+    if (ring_ && ring_->epoch() != epoch_ && epoch_at_open_ != epoch_) ring_.reset();
+    if (ring_) return true;
+    const auto name = options_.ring.empty() ? std::string{journal_.ring()} : options_.ring;
+    if (name.empty()) return false;  // the journal has yet to name its ring
+    try {
+        ring_.emplace(market::RingReaderOptions{.name = name,
+                                                .visible_as = options_.visible_as,
+                                                .silent_after = options_.silent_after,
+                                                .own = options_.own});
+    } catch (const market::RingError& error) {
+        using enum market::RingFault;
+        if (error.fault() == not_found || error.fault() == not_ready) return false;
+        throw;
+    }
+    epoch_at_open_ = epoch_;
+    return true;
+}
+
+void CatchUpReader::leave_ring() noexcept {
+    is_live_ = false;
+    journal_.skip(epoch_, last_);
+    const auto state = ring_->writer_state();
+    if (state == market::WriterState::closed || state == market::WriterState::superseded) ring_.reset();
+}
+
+}  // namespace millpond::journal

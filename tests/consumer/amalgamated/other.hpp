@@ -1,0 +1,8 @@
+#pragma once
+
+struct Order {
+    int id;
+    long quantity;
+};
+
+long doubled(long value);
