@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <millpond/market/board_layout.hpp>
+#include <millpond/market/quote_board.hpp>
 
 #include "gateway/sinks/kind_of.hpp"
 #include "service/log_words.hpp"
