@@ -1,0 +1,142 @@
+// Measured:     publishing a venue's quote on the ring and the board, and what the composite adds: its check and, for
+//               about half of the quotes, its own quote and venues; processor time of the thread.
+// Not measured: receiving and decoding, the first quote of each member, losses, readers.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/feed/price.hpp>
+#include <millpond/market/composite.hpp>
+#include <millpond/market/ring_writer.hpp>
+
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace {
+
+using namespace millpond;
+
+constexpr std::uint16_t kMaxVenues = 64;
+constexpr std::uint32_t kSymbols = 2'000;
+constexpr feed::Price kTick = feed::price_from<100>(1);
+
+/// Quotes of the venues 0, 1, ... for all symbols, whose prices wander. Instrument: symbol + kSymbols x (venue + 1).
+std::vector<feed::Quote> wandering(std::uint16_t venues, std::size_t count) {
+    std::mt19937_64 random{venues};
+    std::vector<feed::Price> middle(kSymbols, 10'000);
+    std::vector<feed::Quote> quotes(count);
+    for (auto& quote : quotes) {
+        const auto bits = random();
+        const auto symbol = static_cast<std::uint32_t>(bits % kSymbols);
+        quote.channel = static_cast<std::uint16_t>((bits >> 20U) % venues);
+        quote.instrument = symbol + kSymbols * (quote.channel + 1U);
+        if ((bits >> 30U) % 32 == 0) middle[symbol] += (bits >> 40U) % 2 == 0 ? 1 : -1;
+        quote.bid_price = (middle[symbol] - 1 - static_cast<feed::Price>((bits >> 42U) % 3)) * kTick;
+        quote.ask_price = (middle[symbol] + 1 + static_cast<feed::Price>((bits >> 45U) % 3)) * kTick;
+        quote.bid_size = 100 * (1 + (bits >> 48U) % 16);
+        quote.ask_size = 100 * (1 + (bits >> 52U) % 16);
+        quote.receive_utc_ns = static_cast<std::int64_t>(bits >> 8U);
+    }
+    return quotes;
+}
+
+/// A ring with the instruments of all venues, and a composite of them.
+class Venues {
+public:
+    Venues(std::uint16_t venues, std::size_t count)
+        : quotes_(wandering(venues, count)),
+          writer_({.name = "bench." + std::to_string(getpid()) + ".composite." + std::to_string(venues),
+                   .max_instruments = kSymbols * (venues + 1U),
+                   .max_channels = venues + 1U,
+                   .best_venues = true}),
+          composite_({.channel = venues,
+                      .channels = venues == kMaxVenues ? ~std::uint64_t{0} : (std::uint64_t{1} << venues) - 1,
+                      .max_members = venues,
+                      .max_instruments = kSymbols * (venues + 1U)}) {
+        for (std::uint32_t id = 0; id < kSymbols * (venues + 1U); ++id)
+            writer_.name(id, feed::Venue{"V"}, feed::Symbol{std::to_string(id)});
+        for (std::uint16_t venue = 0; venue < venues; ++venue) {
+            for (std::uint32_t symbol = 0; symbol < kSymbols; ++symbol) {
+                const auto member = symbol + kSymbols * (venue + 1U);
+                if (!composite_.add(symbol, member, venue, 1)) throw std::logic_error("a member is refused");
+                feed::Quote quote;
+                quote.instrument = member;
+                quote.channel = venue;
+                quote.bid_price = 9'990 * kTick;
+                quote.ask_price = 10'010 * kTick;
+                quote.bid_size = quote.ask_size = 100;
+                follow(quote);
+            }
+        }
+        const auto before = composite_.quotes().read();
+        publish_both();
+        changed_ = composite_.quotes().read() - before;
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return quotes_.size(); }
+    [[nodiscard]] double share_that_changes() const noexcept {
+        return static_cast<double>(changed_) / static_cast<double>(quotes_.size());
+    }
+    void publish_alone() {
+        for (const auto& quote : quotes_) writer_.publish(quote);
+    }
+    void publish_both() {
+        for (const auto& quote : quotes_) follow(quote);
+    }
+
+private:
+    void follow(const feed::Quote& quote) {
+        writer_.publish(quote);
+        composite_.on(quote, writer_.newest(), [this](const auto& event) {
+            if (!writer_.publish(event)) throw std::logic_error("an event is refused");
+            return writer_.newest();
+        });
+    }
+
+    std::vector<feed::Quote> quotes_;
+    market::RingWriter writer_;
+    market::Composite composite_;
+    std::uint64_t changed_{0};
+};
+
+}  // namespace
+
+int main() {
+    const auto count = bench::scaled(1'000'000);
+    std::vector<bench::Contender> contenders;
+    const auto four = std::make_shared<Venues>(std::uint16_t{4}, count);
+    const auto most = std::make_shared<Venues>(kMaxVenues, count);
+    const auto alone = [](Venues& venues) {
+        return bench::own_nanos_each(venues.size(), [&] { venues.publish_alone(); });
+    };
+    const auto both = [](Venues& venues) {
+        return bench::own_nanos_each(venues.size(), [&] { venues.publish_both(); });
+    };
+    contenders.push_back(
+        {.name = "quotes alone", .run = [=] { return bench::Finding{.value = alone(*four), .answer = four->size()}; }});
+    contenders.push_back({.name = "with a composite of 4 venues",
+                          .run = [=] { return bench::Finding{.value = both(*four), .answer = four->size()}; }});
+    contenders.push_back({.name = "more for 4 venues", .run = [=] {
+                              const auto before = alone(*four);
+                              return bench::Finding{.value = both(*four) - before, .answer = four->size()};
+                          }});
+    contenders.push_back({.name = "more for 64 venues", .run = [=] {
+                              const auto before = alone(*most);
+                              return bench::Finding{.value = both(*most) - before, .answer = most->size()};
+                          }});
+    bench::compare({.question = "What does a composite cost more for a quote of one of its venues?",
+                    .unit = "ns/quote",
+                    .goals = {{.contender = "more for 4 venues", .at_most = 15.0}},
+                    .measured = "publishing on ring and board, " + std::to_string(kSymbols) + " symbols; " +
+                                std::to_string(static_cast<int>(100 * four->share_that_changes())) +
+                                " % of the quotes change the composite of 4 venues",
+                    .not_measured = "receiving, decoding, the first quote of each member, losses, readers"},
+                   contenders);
+}
