@@ -1,5 +1,5 @@
-// Measured:     publishing a venue's quote on the ring and the board, and what the composite adds: its check and, for
-//               about half of the quotes, its own quote and venues; processor time of the thread.
+// Measured:     publishing a venue's quote on the ring and the board, and what the composite adds: its check and, where
+//               that changes the best, its own quote and venues; processor time of the thread.
 // Not measured: receiving and decoding, the first quote of each member, losses, readers.
 #include <array>
 #include <cstddef>
