@@ -13,7 +13,6 @@
 
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
-#include <millpond/market/ring_reader.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
 #include "service/out_of_memory.hpp"
@@ -34,17 +33,8 @@ JsonLinesSink::JsonLinesSink(std::size_t backlog)
     : lines_(service::need_memory(fmt::format("backlog = {} ({} bytes)", backlog, backlog * sizeof(Line)),
                                   [&] { return LineLog{backlog}; })) {}
 
-void JsonLinesSink::open(const market::RingReader& ring) {
-    books_.open(ring);
-    ring_ = &ring;
-    if (ring.board().has_best_venues()) snapshot_.show_venues();
-    const auto channels = std::min<std::uint32_t>(ring.board().max_channels(), feed::kMaxCompositeChannels);
-    for (std::uint16_t channel = 0; channel < channels; ++channel)
-        snapshot_.name_channel(channel, ring.board().venue(channel));
-}
-
-void JsonLinesSink::name(feed::InstrumentId, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) {
-    snapshot_.name(venue, symbol, decimals);
+void JsonLinesSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) {
+    snapshot_.name(symbol, decimals);
     const auto id = static_cast<feed::InstrumentId>(snapshot_.size() - 1);
     for (auto* subscriber : subscribers_) subscriber->add_instrument(id);
 }
@@ -52,20 +42,6 @@ void JsonLinesSink::name(feed::InstrumentId, const feed::Venue& venue, const fee
 void JsonLinesSink::board(const feed::Quote& quote, std::uint64_t number) { snapshot_.put(quote, number); }
 
 void JsonLinesSink::board(const feed::Status& status, std::uint64_t number) { snapshot_.put(status, number); }
-
-void JsonLinesSink::board(const feed::BestVenues& venues, std::uint64_t) { snapshot_.put(venues); }
-
-Admission JsonLinesSink::on(const feed::BestVenues& venues, std::uint64_t) {
-    snapshot_.put(venues);  // the line of the quote that follows has them
-    return Admission::filtered;
-}
-
-void JsonLinesSink::find_venues(const feed::Quote& quote, std::uint64_t number) {
-    if (ring_ == nullptr || !ring_->board().has_best_venues() || snapshot_.has_venues(quote.instrument)) return;
-    const auto venues = ring_->board().best_venues(quote.instrument);
-    // Newer ones are still in the ring.
-    if (venues.state == market::RecordState::whole && venues.number < number) snapshot_.put(venues.event);
-}
 
 Line& JsonLinesSink::append(LineKind kind, feed::InstrumentId id, std::uint64_t events) {
     if (lines_.end() >= slowest_ + lines_.capacity()) evict_oldest();
@@ -131,14 +107,12 @@ void JsonLinesSink::write_changes(feed::InstrumentId id, std::span<const BookCha
 
 Admission JsonLinesSink::on(const feed::Quote& quote, std::uint64_t number) {
     end_group(quote, number);
-    if (has_missed_venues_) [[unlikely]]
-        find_venues(quote, number);
     if (subscribers_.empty()) {  // later clients get the quote from the snapshot
         snapshot_.put(quote, number);
         return Admission::kept;
     }
     auto& line = append(LineKind::quote, quote.instrument);
-    set_length(line, snapshot_.json(json_in(line), quote, number));
+    set_length(line, feed::quote_json(json_in(line), quote, snapshot_.json_symbol(quote.instrument), number));
     snapshot_.put(quote, number, lines_.end() - 1);
     return Admission::kept;
 }
@@ -203,8 +177,6 @@ void JsonLinesSink::missed(std::uint64_t first, std::uint64_t last) {
                          R"({{"type":"missed","count":{},"first":{},"last":{}}})", last - first + 1, first, last);
     set_length(line, {line.text.data(), end.size});
     snapshot_.mark_incomplete(std::nullopt, lines_.end() - 1);
-    snapshot_.forget_venues();
-    has_missed_venues_ = true;
     books_.on(queue::MissedRange{first, last}, lines_.end() - 1);
 }
 

@@ -29,11 +29,10 @@ public:
 
     [[nodiscard]] std::size_t available() const noexcept override { return kRound; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
-    void open(const market::RingReader& ring) override;
+    void open(const market::RingReader& ring) override { books_.open(ring); }
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) override;
     void board(const feed::Quote& quote, std::uint64_t number) override;
     void board(const feed::Status& status, std::uint64_t number) override;
-    void board(const feed::BestVenues& venues, std::uint64_t number) override;
     void board(const feed::Level& level, std::uint64_t number) override;
     Admission on(const feed::Quote& quote, std::uint64_t number) override;
     Admission on(const feed::Trade& trade, std::uint64_t number) override;
@@ -43,7 +42,6 @@ public:
     Admission on(const feed::Imbalance& imbalance, std::uint64_t number) override;
     Admission on(const feed::Band& band, std::uint64_t number) override;
     Admission on(const feed::Definition& definition, std::uint64_t number) override;
-    Admission on(const feed::BestVenues& venues, std::uint64_t number) override;
     Admission on(const feed::Status& status, std::uint64_t number) override;
     Admission on(const feed::Gap& gap, std::uint64_t number) override;
     Admission on(const feed::Clear& clear, std::uint64_t number) override;
@@ -76,11 +74,6 @@ private:
     template <class Event>
     Admission pass_on(const Event& event, std::uint64_t number);
 
-    /// Finds the venues of a composite's quote on the board, after they were missed.
-    void find_venues(const feed::Quote& quote, std::uint64_t number);
-
-    const market::RingReader* ring_{nullptr};
-    bool has_missed_venues_{false};
     std::string_view close_reason_{"the gateway is stopping"};
     LineLog lines_;
     Snapshot snapshot_;

@@ -160,7 +160,6 @@ public:
             if (lost_nothing) decoder_.renew_snapshots();
             decoder_.books().count_incomplete();
             snapshot_budget_ = publisher.ring_capacity() / kSnapshotsOfRing;
-            if (decoder_.books().is_complete() && !decoder_.has_snapshots_due()) publisher.set_books_known(channel_);
         }
         if constexpr (requires { decoder_.expect_repeats(); }) {
             if (lost_nothing) decoder_.expect_repeats();

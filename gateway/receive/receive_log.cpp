@@ -111,7 +111,6 @@ void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, cons
         case feed::GapReason::silence:
             log_.warning(cause, "feed '{}': nothing received for longer than stale_seconds: {}", feed, kThen);
             return;
-        case feed::GapReason::venue: return;  // of a composite, which sends no notices
     }
 }
 

@@ -59,7 +59,6 @@ public:
 
     void join() {
         source_ = Source::board;
-        show_venues(reader_->board());
         reader_->join(*this);
         source_ = Source::ring;
     }
