@@ -123,7 +123,8 @@ bool JournalReader::find_over() {
 
 void JournalReader::learn(const NameRecord& name) {
     // Ids are indexes into a board, so valid ones are small; a damaged one must not allocate memory.
-    if (name.instrument >= market::kMaxInstruments) return;
+    constexpr feed::InstrumentId kMaxInstruments = 1U << 24U;
+    if (name.instrument >= kMaxInstruments) return;
     if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
     names_[name.instrument] =
         market::Instrument{name.venue, name.symbol, std::min(name.decimals, feed::kPriceDecimals)};
@@ -153,7 +154,7 @@ LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostR
     return {.first = first, .last = last, .reason = reason};
 }
 
-JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
+JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool with_books) {
     for (;;) {
         if (!segment_ && !open_next()) return Step::nothing;
         const auto begin = segment_->next_record();
@@ -197,6 +198,12 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             continue;
         }
         if (!is_sought) continue;
+        if (!is_of_ring(view.kind)) {
+            if (!with_books || view.kind != RecordKind::book || is_skipped(view)) continue;
+            position_.record = view.record;
+            position_.ring = view.ring;
+            return Step::record;
+        }
         if (is_skipped(view) || !is_selected(view)) {
             ++left_out_;
             return Step::left_out;

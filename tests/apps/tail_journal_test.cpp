@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -114,6 +113,40 @@ TEST_F(TailJournal, BeginsAtATimeOrARecord) {
     }
 }
 
+TEST_F(TailJournal, BooksAreCompleteFromTheFirstEventOnIfTheJournalHasACheckpoint) {
+    std::filesystem::remove_all(folder_);
+    std::uint64_t from = 0;
+    {
+        journal::JournalWriter journal{
+            {.folder = folder_, .ring = ring_, .segment_bytes = 1U << 20U, .sync = journal::Sync::none}, kStart};
+        journal.set_epoch(1);
+        journal.keep_books();
+        journal.name(0, {feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}});
+        journal.set_depth(0, {.depth = 2});
+        std::uint64_t ring = 0;
+        const auto bid = [&](feed::Price dollars) {
+            EXPECT_TRUE(journal.append(feed::Level{.instrument = 0,
+                                                   .flags = feed::kLast,
+                                                   .side = feed::Side::bid,
+                                                   .orders = 1,
+                                                   .price = dollars * feed::kPriceScale,
+                                                   .size = 7},
+                                       ++ring));
+        };
+        EXPECT_TRUE(journal.append(feed::Clear{}, ++ring));
+        bid(100);
+        journal.end_books();
+        from = journal.next_record();
+        bid(101);
+    }
+    const auto outcome = run(arguments({"--from", "record:" + std::to_string(from), "--depth", "2", "--count", "1"}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(R"("price":101.0000)"));
+    EXPECT_THAT(outcome.out, HasSubstr(R"("price":100.0000)"));
+    EXPECT_THAT(outcome.out, HasSubstr(R"("incomplete":false)"));
+    EXPECT_THAT(outcome.err, HasSubstr("published 1 = delivered 1 + filtered 0"));
+}
+
 TEST_F(TailJournal, ASavedPositionContinuesAfterTheLastEventThatWasPrinted) {
     EXPECT_THAT(trades(run(arguments({"--position", position_, "--count", "3"})).out), ElementsAre(1, 2, 3));
     EXPECT_THAT(trades(run(arguments({"--position", position_, "--count", "4"})).out), ElementsAre(4, 5, 6, 7));
@@ -172,35 +205,6 @@ TEST_F(TailJournal, MoreLevelsThanTheFeedsOfTheJournalSentAreRefused) {
     }
     EXPECT_THAT(refused("4"), HasSubstr("--depth: 4 is more than the 3 levels that the feeds of journal"));
     EXPECT_EQ(run(arguments({"--depth", "3", "--count", "1"})).exit_code, 0);
-}
-
-TEST_F(TailJournal, AnInstrumentWithALargeIdHasABookToo) {
-    constexpr feed::InstrumentId kId = 1U << 20U;  // a segment of this size has no space for its name
-    const auto folder = folder_ + ".large";
-    {
-        journal::JournalWriter journal{
-            {.folder = folder, .ring = scratch_name("none"), .segment_bytes = 1U << 20U, .sync = journal::Sync::none},
-            kStart};
-        journal.set_epoch(1);
-        journal.set_depth(0, {.depth = 3});
-        feed::Level level;
-        level.instrument = kId;
-        level.side = feed::Side::bid;
-        level.price = 50 * feed::kPriceScale;
-        level.size = 7;
-        level.flags = feed::kLast;
-        EXPECT_TRUE(journal.append(level, 1));
-        level.instrument = 0xFFFF'FFF0;  // no writer of a ring has it
-        EXPECT_TRUE(journal.append(level, 2));
-        level.instrument = kId;
-        EXPECT_TRUE(journal.append(level, 3));
-    }
-    const auto outcome =
-        run({"tail", "--journal", folder, "--format", "json", "--depth", "3", "--count", "2", "--symbol", "#1048576"});
-    std::filesystem::remove_all(folder);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr("\"bids\""));
-    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2);
 }
 
 TEST_F(TailJournal, WrongPathsAreRefused) {

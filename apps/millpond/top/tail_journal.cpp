@@ -22,7 +22,6 @@
 #include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/saved_position.hpp>
 #include <millpond/journal/segment_reader.hpp>
-#include <millpond/market/board_layout.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
@@ -37,10 +36,12 @@ namespace {
 class JournalTail final : public EventPrinter {
 public:
     JournalTail(const TailOptions& options, const journal::StartAt& from)
-        : JournalTail(options, std::make_unique<journal::CatchUpReader>(
-                                   journal::CatchUpOptions{
-                                       .folder = options.journal, .ring = options.ring, .visible_as = "tail"},
-                                   from)) {}
+        : JournalTail(options,
+                      std::make_unique<journal::CatchUpReader>(journal::CatchUpOptions{.folder = options.journal,
+                                                                                       .ring = options.ring,
+                                                                                       .visible_as = "tail",
+                                                                                       .books = options.depth != 0},
+                                                               from)) {}
 
     using EventPrinter::on;
     void on(const journal::NewEpoch& change) {
@@ -64,8 +65,10 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t kMaxInstruments = 1U << 20U;
+
     JournalTail(const TailOptions& options, std::unique_ptr<journal::CatchUpReader> reader)
-        : EventPrinter(options, market::kMaxInstruments,
+        : EventPrinter(options, kMaxInstruments,
                        [from = reader.get()](std::uint16_t channel) { return from->depth(channel); }),
           reader_(std::move(reader)) {}
 
@@ -73,6 +76,7 @@ private:
     [[nodiscard]] const market::Instrument* instrument(feed::InstrumentId id) override {
         return reader_->instrument(id);
     }
+    [[nodiscard]] bool in_snapshot() const override { return reader_->in_snapshot(); }
     void note(bool is_printed, bool is_of_book) override {
         if (!is_printed && !is_of_book) ++unprinted_;
     }
