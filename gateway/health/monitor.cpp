@@ -280,6 +280,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     state.last_error_at = said.at.monotonic_ns;
     const auto health = thread->health();
     state.clients = health.clients;
+    state.replays = health.replays;
     state.connected = health.connected;
     state.stalled.update(health.clients_stalled, now);
     state.refused.update(health.refused_messages, now);

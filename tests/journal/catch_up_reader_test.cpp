@@ -89,15 +89,13 @@ private:
 /// A reader from the journal on, and what it must not do: skip an entry without a word, repeat or change one.
 class Follower {
 public:
-    Follower(const std::map<Entry, std::string>& events, const std::map<Entry, Witness::Side>& books,
-             bool begins_with_books)
-        : events_(events), books_of_(books), begins_with_books_(begins_with_books) {}
+    Follower(const std::map<Entry, std::string>& events, const std::map<Entry, Witness::Side>& books)
+        : events_(events), books_of_(books) {}
 
     void open(const std::filesystem::path& folder, const std::string& ring, const StartAt& from) {
         const bool continues = std::holds_alternative<SavedPosition>(from);
         if (!continues) next_ = 0;
-        reader_ = std::make_unique<CatchUpReader>(
-            CatchUpOptions{.folder = folder, .ring = ring, .books = begins_with_books_}, from);
+        reader_ = std::make_unique<CatchUpReader>(CatchUpOptions{.folder = folder, .ring = ring}, from);
         books_ = std::make_unique<market::Books>(market::Books::Options{.max_instruments = 8},
                                                  [this](std::uint16_t channel) { return reader_->depth(channel); });
         from_here_ = 0;
@@ -116,10 +114,6 @@ public:
     }
     template <class Event>
     void on(const Event& event) {
-        if (reader_->in_snapshot()) {
-            books_->on(event);
-            return;
-        }
         const Entry at{reader_->epoch(), reader_->current()};
         step(at, at.second, at.second);
         const auto expected = events_.find(at);
@@ -168,7 +162,6 @@ private:
 
     const std::map<Entry, std::string>& events_;
     const std::map<Entry, Witness::Side>& books_of_;
-    bool begins_with_books_;
     std::unique_ptr<CatchUpReader> reader_;
     std::unique_ptr<market::Books> books_;
     std::set<Entry> missed_;
@@ -182,13 +175,8 @@ private:
 /// A gateway in steps: a ring, its feed, and a journal that follows it at a pace of its own.
 class Gateway {
 public:
-    Gateway(std::filesystem::path folder, std::string ring, std::uint64_t capacity, std::uint64_t seed,
-            bool keeps_books)
-        : folder_(std::move(folder)),
-          name_(std::move(ring)),
-          capacity_(capacity),
-          random_(seed),
-          keeps_books_(keeps_books) {
+    Gateway(std::filesystem::path folder, std::string ring, std::uint64_t capacity, std::uint64_t seed)
+        : folder_(std::move(folder)), name_(std::move(ring)), capacity_(capacity), random_(seed) {
         start_ring();
         open_journal();
     }
@@ -208,11 +196,7 @@ public:
         witness_->poll(events_, books_);
     }
     /// Journals up to `max` entries.
-    std::size_t journal(std::size_t max) {
-        const auto polled = journaled_->poll(*this, max);
-        writer_->step(now_);
-        return polled;
-    }
+    std::size_t journal(std::size_t max) { return journaled_->poll(*this, max); }
     void begin_segment() {
         writer_->service(0);
         ASSERT_TRUE(writer_->begin_session());
@@ -271,16 +255,9 @@ public:
 
 private:
     void open_journal() {
-        writer_ = std::make_unique<JournalWriter>(WriterOptions{.folder = folder_,
-                                                                .ring = name_,
-                                                                .segment_bytes = kSegmentBytes,
-                                                                .roll_after = std::chrono::nanoseconds{0},
-                                                                .sync = Sync::none,
-                                                                .checkpoint_interval = std::chrono::microseconds{200},
-                                                                .checkpoint_slice = std::chrono::nanoseconds{0}},
-                                                  0);
+        writer_ = std::make_unique<JournalWriter>(
+            WriterOptions{.folder = folder_, .ring = name_, .segment_bytes = kSegmentBytes, .sync = Sync::none}, 0);
         follow_ring();
-        if (keeps_books_) writer_->keep_books();
     }
     void follow_ring() {
         journaled_ = std::make_unique<market::RingReader>(market::RingReaderOptions{.name = name_});
@@ -294,7 +271,6 @@ private:
     std::string name_;
     std::uint64_t capacity_;
     std::mt19937_64 random_;
-    bool keeps_books_;
     std::unique_ptr<market::RingWriter> ring_;
     std::unique_ptr<Witness> witness_;
     std::unique_ptr<DepthFeed> feed_;
@@ -323,7 +299,6 @@ protected:
         bool kills{false};
         bool removes{false};
         bool readers_are_slow{false};
-        bool books{false};  ///< The journal has checkpoints, and readers begin with them.
     };
     struct Outcome {
         std::uint64_t compared{0};
@@ -338,11 +313,11 @@ protected:
         const auto pick = [&](std::uint64_t bound) { return random() % bound; };
         const auto name = market::fresh_name();
         const market::NameGuard guard{name};
-        Gateway gateway{folder_, name, capacity, seed, chances.books};
+        Gateway gateway{folder_, name, capacity, seed};
         gateway.journal(64);
         std::vector<std::unique_ptr<Follower>> followers;
         for (int i = 0; i < 4; ++i) {
-            followers.push_back(std::make_unique<Follower>(gateway.events(), gateway.books(), chances.books));
+            followers.push_back(std::make_unique<Follower>(gateway.events(), gateway.books()));
             followers.back()->open(gateway.folder(), name, AtRecord{});
         }
         const auto save_and_open = [&](Follower& follower) {
@@ -440,21 +415,6 @@ TEST_F(CatchUpReaderTest, WhatIsMissedIsReportedAndNothingElse) {
     EXPECT_GT(missed, 1'000U);
 }
 
-TEST_F(CatchUpReaderTest, WithCheckpointsBooksAreThoseOfAReaderThatWasThereFromTheStart) {
-    for (std::uint64_t seed = 41; seed <= 48; ++seed) {
-        SCOPED_TRACE(seed);
-        const auto outcome = run(seed, seed % 2 == 0 ? std::uint64_t{1} << 14U : std::uint64_t{512},
-                                 {.journal_lags = seed % 2 == 0 ? 1U : 2U,
-                                  .restarts = seed % 3 == 0,
-                                  .kills = seed % 3 == 1,
-                                  .removes = seed % 4 == 2,
-                                  .readers_are_slow = seed % 2 == 0,
-                                  .books = true});
-        ASSERT_FALSE(HasFailure());
-        EXPECT_GT(outcome.complete, 1'000U);
-    }
-}
-
 /// The events of a handler that has no function for orders and levels.
 struct Quotes {
     void on(const feed::Quote& quote) { numbers.push_back(quote.feed_sequence); }
@@ -506,6 +466,45 @@ TEST_F(CatchUpReaderTest, BeginsWithTheFirstEventOfATimeAndLeavesNothingOutAfter
     EXPECT_EQ(reader.position(), (SavedPosition{.epoch = kEpoch, .ring = 50, .record = 51}));
     EXPECT_FALSE(reader.is_live());
     EXPECT_EQ(reader.writer_state(), std::nullopt);
+}
+
+TEST_F(CatchUpReaderTest, ATimeAfterTheNewestEventContinuesWithTheRingsNextOne) {
+    const auto name = market::fresh_name();
+    const market::NameGuard guard{name};
+    const auto ring = market::deep_writer(name, kDepth);
+    market::name_instruments(*ring, 1);
+    auto settings = options();
+    settings.ring = name;
+    JournalWriter writer{settings, 0};
+    writer.set_epoch(market::RingReader{{.name = name}}.epoch());
+    const auto publish = [&](std::uint64_t number, std::int64_t receive_utc_ns) {
+        auto one = quote(number);
+        one.receive_utc_ns = receive_utc_ns;
+        one.flags = feed::kLast;  // readers see a group when it ends
+        ASSERT_TRUE(ring->publish(one));
+    };
+    for (std::uint64_t number = 1; number <= 5; ++number) {
+        publish(number, static_cast<std::int64_t>(number * 1'000));
+        ASSERT_TRUE(writer.append(quote(number), number));
+    }
+    CatchUpReader future{{.folder = folder_, .ring = name}, AtTime{core::utc_nanos() + 3'600'000'000'000}};
+    CatchUpReader reader{{.folder = folder_, .ring = name}, AtTime{5'001}};
+    Quotes quotes;
+    Quotes none;
+    while (reader.poll(quotes, 64) + future.poll(none, 64) != 0) {
+    }
+    EXPECT_TRUE(reader.is_live());
+    EXPECT_EQ(reader.current(), 5U);
+    EXPECT_FALSE(future.is_live());
+    publish(6, 5'000);
+    publish(7, 7'000);
+    publish(8, 8'000);
+    while (reader.poll(quotes, 64) != 0) {
+    }
+    EXPECT_EQ(quotes.numbers, (std::vector<std::uint64_t>{7, 8}));
+    EXPECT_EQ(reader.account().published, 2U);
+    EXPECT_EQ(reader.account().delivered, 2U);
+    EXPECT_TRUE(none.numbers.empty());
 }
 
 TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {

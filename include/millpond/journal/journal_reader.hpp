@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <millpond/feed/event.hpp>
-#include <millpond/journal/book_parts.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_reader.hpp>
@@ -23,19 +22,11 @@ template <class Handler>
 concept JournalHandler =
     feed::EventHandler<Handler> && requires(Handler& handler, const LostRecord& lost) { handler.on(lost); };
 
-/// Handler with a member `kReadsCheckpoints` that is true: receives the parts of checkpoints' books too, also of
-/// checkpoints that are not complete.
-template <class Handler>
-concept CheckpointHandler = JournalHandler<Handler> && Handler::kReadsCheckpoints &&
-                            requires(Handler& handler, const BookPart& part) { handler.on(part); };
-
 /// Position and origin of a record.
 struct Position {
     std::uint64_t record{0};  ///< Number of the record in the journal; seek(record + 1) continues after it.
     std::uint64_t epoch{0};   ///< The ring's epoch.
-    /// Number of the event in the ring; of a part of a book, that of the newest event before it; 0 in a loss that the
-    /// reader found.
-    std::uint64_t ring{0};
+    std::uint64_t ring{0};    ///< Number of the event in the ring; 0 in a loss that the reader found.
 };
 
 /// Reads a journal from any position, even while it is being written: records are available once they are appended.
@@ -60,8 +51,7 @@ public:
     /// segment, but reads little of those without others.
     void skip(std::uint64_t epoch, std::uint64_t ring) noexcept;
 
-    /// Reads up to `max` records and delivers the selected ones; names and channels are not delivered, and checkpoints
-    /// only to a CheckpointHandler. Returns the
+    /// Reads up to `max` records and delivers the selected ones; names and channels are not delivered. Returns the
     /// number of records read; less than `max` at the current end. A segment that cannot be read is skipped and
     /// reported as a LostRecord: see drain_faults. Throws memory::RegionError if memory or descriptors are short.
     template <JournalHandler Handler>
@@ -69,6 +59,9 @@ public:
 
     /// Position of the record that poll is delivering, for use inside the handler; afterwards, of the last one.
     [[nodiscard]] const Position& current() const noexcept { return position_; }
+    /// The newest record that was read, selected or not, with the epoch and ring number of the newest event or loss
+    /// among them; 0 if there was none.
+    [[nodiscard]] const Position& passed() const noexcept { return passed_; }
     /// Returns, once, the segments that were skipped or whose header is damaged, each with what was found.
     [[nodiscard]] std::vector<std::string> drain_faults() { return std::exchange(faults_, {}); }
     /// Number of the next record.
@@ -89,7 +82,7 @@ private:
     /// Position of a segment's receive times relative to the selection.
     enum class Side : std::uint8_t { selected, before, behind };
 
-    [[nodiscard]] Step step(RecordView& view, LostRecord& lost, bool with_books);
+    [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
     [[nodiscard]] std::vector<SegmentFile> started_behind(std::uint64_t ordinal);
     [[nodiscard]] std::optional<SegmentFile> next_started();
@@ -100,6 +93,7 @@ private:
     [[nodiscard]] std::vector<SegmentFile> around(std::uint64_t record);
     [[nodiscard]] Side side_of(const SegmentReader& segment) const noexcept;
     void enter_segment();
+    void pass_segment() noexcept;
     [[nodiscard]] bool is_skipped(const RecordView& view) const noexcept {
         return view.ring <= skipped_ring_ && segment_->identity().epoch == skipped_epoch_;
     }
@@ -123,6 +117,7 @@ private:
     std::vector<std::string> faults_;
     std::uint64_t expected_{0};  ///< Number of the next record; 0 before the first segment is known.
     Position position_{};
+    Position passed_{};
     std::optional<std::int64_t> since_;
     std::optional<std::int64_t> until_;
     std::uint64_t skipped_epoch_{0};  ///< See skip.
@@ -141,7 +136,7 @@ std::size_t JournalReader::poll(Handler& handler, std::size_t max) {
     RecordView view;
     LostRecord lost;
     for (; polled < max; ++polled) {
-        switch (step(view, lost, CheckpointHandler<Handler>)) {
+        switch (step(view, lost)) {
             case Step::nothing: return polled;
             case Step::left_out: break;
             case Step::lost: handler.on(lost); break;
@@ -164,12 +159,6 @@ void JournalReader::deliver(Handler& handler, const RecordView& view) {
 template <class Handler>
 void JournalReader::dispatch(Handler& handler, const RecordView& view) {
     if (view.kind == RecordKind::lost) return deliver<LostRecord>(handler, view);
-    if constexpr (CheckpointHandler<Handler>) {
-        if (view.kind == RecordKind::book) {
-            const auto part = book_part(view);
-            return part ? handler.on(*part) : handler.on(missing(view.record, view.record, LostReason::damaged));
-        }
-    }
     const auto kind = static_cast<feed::EventKind>(view.kind);
     const bool is_known = feed::Events::visit(kind, [&]<class Event>() {
         if constexpr (feed::HandlerOf<Handler, Event>) {

@@ -29,8 +29,7 @@ namespace millpond::market {
 /// Cost:    O(1) and Book's for the events of an instrument; O(instruments) for a Gap of a channel and a missed range,
 ///          O(instruments x orders) for a Clear.
 /// Threads: one.
-/// Memory:  16 bytes for each id up to the largest one with a book; Book's for each instrument with a book, allocated
-/// with its first
+/// Memory:  16 bytes for each of `max_instruments`; Book's for each instrument with a book, allocated with its first
 ///          event: about 350 bytes and 128 x (depth + 1) bytes. Where the feed sends all levels or the books are made
 ///          of orders, 64 bytes for each level and 48 for each order; both capacities double when they are full.
 ///          `on` throws what the memory resource throws; the instrument's book is then incomplete.
@@ -50,7 +49,10 @@ public:
     /// Throws std::invalid_argument for an option out of its range and for an empty `depth_of`.
     explicit Books(const Options& options, DepthOf depth_of,
                    std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-        : options_(checked(options, depth_of)), depth_of_(std::move(depth_of)), memory_(memory) {}
+        : options_(checked(options, depth_of)),
+          depth_of_(std::move(depth_of)),
+          memory_(memory),
+          entries_(options.max_instruments) {}
 
     /// Applies an event to the book of its instrument, or to all books that it concerns. True if the instrument has a
     /// book and a group of it ends with the event.
@@ -70,18 +72,6 @@ public:
     /// Null if the instrument has no book. Valid until the next event of its channel.
     [[nodiscard]] const Book* find(feed::InstrumentId id) const noexcept {
         return id < entries_.size() ? entries_[id].book.get() : nullptr;
-    }
-    /// The channel of the instrument's book. Requires that it has one.
-    [[nodiscard]] std::uint16_t channel_of(feed::InstrumentId id) const noexcept {
-        return static_cast<std::uint16_t>(entries_[id].channel);
-    }
-    /// Larger than the ids of all instruments with books.
-    [[nodiscard]] feed::InstrumentId end_id() const noexcept {
-        return static_cast<feed::InstrumentId>(entries_.size());
-    }
-    /// True if books of the channel that begin now are complete.
-    [[nodiscard]] bool is_cleared(std::uint16_t channel) const noexcept {
-        return channel < channels_.size() && channels_[channel].is_cleared;
     }
     /// Removes all books: before the reader joins again.
     void reset() noexcept;
@@ -179,12 +169,8 @@ inline std::unique_ptr<Book> Books::create(ChannelDepth depth) const {
 
 inline Book* Books::find_or_create(feed::InstrumentId id, std::uint16_t channel) {
     if (id >= entries_.size()) {
-        if (id >= options_.max_instruments) {
-            ++refused_;
-            return nullptr;
-        }
-        const auto size = std::max<std::size_t>(std::size_t{id} + 1, 2 * entries_.size());
-        entries_.resize(std::min<std::size_t>(size, options_.max_instruments));
+        ++refused_;
+        return nullptr;
     }
     auto& entry = entries_[id];
     if (entry.book && entry.channel == channel) [[likely]]
@@ -207,9 +193,8 @@ inline Book* Books::find_or_create(feed::InstrumentId id, std::uint16_t channel)
 /// Only an incomplete event makes a book: it says what the next order or level would not.
 template <class Event>
 bool Books::follow(const Event& event) {
-    if (event.instrument >= options_.max_instruments) return false;
-    if ((event.flags & feed::kIncomplete) != 0) return change(event);
     if (event.instrument >= entries_.size()) return false;
+    if ((event.flags & feed::kIncomplete) != 0) return change(event);
     const auto& entry = entries_[event.instrument];
     return entry.book && entry.channel == event.channel && entry.book->apply(event);
 }
