@@ -26,6 +26,12 @@ Advice advice(Stage stage) noexcept {
             return {"The newest quotes of this feed may be out of date.",
                     "Check the sender, and the network with `millpond doctor`; if it finds no other fault, restart the "
                     "gateway."};
+        case Stage::latency:
+            return {
+                "Quotes of this ring are late at every reader and sink.",
+                "Compare `in_process` on the page: if it is small, datagrams wait in the kernel, so pin the receive "
+                "thread and its interrupts or choose `poll = \"spin\"`; otherwise look for other work on its processor "
+                "(`top -H`)."};
         case Stage::kernel_drops:
             return {"Datagrams were lost on this machine, before the gateway read them.",
                     "Raise `receive_buffer` and its limit (`sysctl -w net.core.rmem_max=67108864`), pin the receive "
@@ -69,7 +75,7 @@ Advice advice(Stage stage) noexcept {
                 "After a gap, close that first. Otherwise check `format` and the version of the protocol; `millpond "
                 "gateway --capture` keeps the datagrams for analysis."};
         case Stage::table_full:
-            return {"Instruments or orders are missing, and with them quotes.",
+            return {"Of a full table, instruments or orders are missing, and with them quotes.",
                     "Raise the key that the finding names (`max_instruments` of the ring, `max_orders` of the feed) "
                     "and restart the gateway."};
         case Stage::incomplete:

@@ -16,6 +16,17 @@ namespace {
 
 std::string seconds(std::int64_t nanos) { return fmt::format("{:.1f} s", static_cast<double>(nanos) / 1e9); }
 
+std::string latency_text(std::uint64_t nanos) {
+    constexpr std::uint64_t kMicro = 1'000;
+    constexpr std::uint64_t kMilli = 1'000'000;
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    const auto value = static_cast<double>(nanos);
+    if (nanos < kMicro) return fmt::format("{} ns", nanos);
+    if (nanos < kMilli) return fmt::format("{:.4g} us", value / static_cast<double>(kMicro));
+    if (nanos < kSecond) return fmt::format("{:.4g} ms", value / static_cast<double>(kMilli));
+    return seconds(static_cast<std::int64_t>(nanos));
+}
+
 /// Grace period at a change of the session, when one line may be behind the other.
 constexpr std::int64_t kApartNs = 2'000'000'000;
 
@@ -43,6 +54,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::connection: return "connection";
         case Stage::no_datagrams: return "no datagrams";
         case Stage::stale: return "stale";
+        case Stage::latency: return "latency";
         case Stage::kernel_drops: return "kernel drops";
         case Stage::checksum: return "checksum errors";
         case Stage::line: return "line";
@@ -178,6 +190,11 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                         ? std::string{"the books have a gap and are being rebuilt"}
                         : fmt::format("the books have a gap and could not be rebuilt: {}", feed.rebuild_failure));
     }
+    if (feed.some_books_incomplete.holds && !feed.incomplete.holds) {
+        add_finding(Stage::books_incomplete, service::Severity::warning, feed.some_books_incomplete.since,
+                    fmt::format("incomplete books: {}, the first for {}", feed.books_incomplete,
+                                seconds(now - feed.some_books_incomplete.since)));
+    }
     if (feed.rejected.is_active(now)) {
         add_finding(Stage::rejected, service::Severity::warning, feed.rejected.since,
                     fmt::format("{} messages could not be read or contradict the books",
@@ -222,6 +239,14 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
         found.push_back({Stage::receive_thread, service::Severity::error, of, ring.silent.since,
                          fmt::format("the receive thread of ring '{}' does not respond", ring.name)});
     }
+    if (ring.slow.holds) {
+        found.push_back({Stage::latency, service::Severity::warning, of, ring.slow.since,
+                         fmt::format("p99 from receive timestamp to shared memory is {} in the last 10 s, above {}; "
+                                     "p50 is {}, the maximum {}",
+                                     latency_text(ring.wire.recent.p99),
+                                     latency_text(static_cast<std::uint64_t>(ring.latency_warn_ns)),
+                                     latency_text(ring.wire.recent.p50), latency_text(ring.wire.recent.max))});
+    }
     const auto& errors = ring.capture_errors;
     const auto& lost = ring.capture_lost;
     if (errors.is_active(now) || lost.is_active(now)) {
@@ -234,6 +259,11 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
 }
 
 std::vector<Finding> findings(const PoolState& pool) {
+    if (pool.missing == 0 && pool.nearly_full.holds) {
+        return {{Stage::table_full, service::Severity::warning, pool.of, pool.nearly_full.since,
+                 fmt::format("the table of {} {} is {} % full: raise {} before it is full", pool.capacity, pool.name,
+                             pool.used * 100 / pool.capacity, pool.bound)}};
+    }
     if (pool.missing == 0) return {};
     return {{Stage::table_full, service::Severity::error, pool.of, pool.full_since,
              fmt::format("the table of {} {} is full: {} messages did not fit; raise {}", pool.capacity, pool.name,

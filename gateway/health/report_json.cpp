@@ -96,10 +96,11 @@ std::string list_of(const std::vector<Part>& parts, More... more) {
 
 std::string json_of(const RingState& ring) {
     return fmt::format(
-        R"({{"name":{},"published":{},"published_per_second":{:.1f},"capacity":{},"instruments":{},)"
+        R"({{"name":{},"published":{},"published_per_second":{:.1f},"latency_warn":{},"capacity":{},"instruments":{},)"
         R"("max_instruments":{},"refused":{},"memory":{{"mapped":{},"resident":{},"huge":{},"locked":{},)"
         R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{},"readers_complete":{}}})",
-        json_string(ring.name), ring.published, ring.published_per_second, ring.capacity, ring.instruments,
+        json_string(ring.name), ring.published, ring.published_per_second,
+        ring.latency_warn_ns == 0 ? "null" : fmt::format("{}", ring.latency_warn_ns), ring.capacity, ring.instruments,
         ring.max_instruments, ring.refused, ring.memory.mapped_bytes, ring.memory.resident_bytes,
         ring.memory.huge_bytes, ring.memory.locked_bytes, ring.memory.page_bytes, json_string(ring.memory.shortfall),
         json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete);
@@ -107,12 +108,11 @@ std::string json_of(const RingState& ring) {
 
 std::string json_of(const SinkState& sink, Utc utc) {
     return fmt::format(
-        R"({{"name":{},"type":"{}","ring":{},"clients":{},"replays":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
+        R"({{"name":{},"type":"{}","ring":{},"clients":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
         R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"refused":{},"queued":{},)"
         R"("snapshot":{},"last_error":{},"last_error_at":{}}})",
         json_string(sink.name), sink.type, json_string(sink.ring),
         sink.clients ? fmt::format("{}", *sink.clients) : "null",
-        sink.replays ? fmt::format("{}", *sink.replays) : "null",
         sink.connected ? fmt::format("{}", *sink.connected) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
         sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
         sink.account.conflated, sink.account.missed, sink.account.refused, sink.account.queued, sink.account.snapshot,

@@ -101,13 +101,15 @@ struct FeedState {
     Burst crossed;  ///< Books that were crossed or locked while their instrument traded.
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
-    std::vector<LineState> lines;  ///< Empty for a feed with one line.
-    Condition quotes_incomplete;   ///< Some quotes are incomplete.
-    Condition implausible_delay;   ///< delay_ns cannot be a network delay.
-    Condition incomplete;          ///< The feed's books are incomplete and are to be rebuilt.
-    Condition no_request_server;   ///< There is no route to the re-request server.
-    std::int64_t waits_ns{0};      ///< Time that newer messages have been waiting behind a gap.
-    std::uint64_t joined_at{0};    ///< Feed::joined_at.
+    std::vector<LineState> lines;     ///< Empty for a feed with one line.
+    Condition quotes_incomplete;      ///< Some quotes are incomplete.
+    Condition implausible_delay;      ///< delay_ns cannot be a network delay.
+    Condition incomplete;             ///< The feed's books are incomplete and are to be rebuilt.
+    Condition some_books_incomplete;  ///< Readers of levels or orders have incomplete books.
+    std::uint64_t books_incomplete{0};
+    Condition no_request_server;  ///< There is no route to the re-request server.
+    std::int64_t waits_ns{0};     ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};   ///< Feed::joined_at.
     std::int64_t joined_since{0};
     std::string request_server;  ///< Address; empty if there is none.
     std::string
@@ -123,7 +125,7 @@ struct FeedState {
     }
 };
 
-/// Latencies of the last seconds and since startup, in nanoseconds.
+/// Latencies of the last ten seconds and since startup, in nanoseconds.
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
@@ -134,7 +136,8 @@ struct LatencyState {
         std::uint64_t max{0};
     };
     Percentiles all;
-    Percentiles recent;
+    Percentiles recent;  ///< Of the last ten seconds.
+    Percentiles newest;  ///< Of the last counted second.
     /// Bars of `recent`: `second` values of at most `first`, and above the previous bar's `first`.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
@@ -150,6 +153,10 @@ struct PoolState {
     std::int64_t full_since{0};  ///< Time of the first refusal that counts in `missing`.
     std::uint64_t sessions{0};   ///< Sessions that have emptied it.
     std::string_view bound{};    ///< Configuration key that sets the table's size.
+    bool grows{false};           ///< How many entries it needs depends on the market.
+    Condition nearly_full{};     ///< It grows, and kNearlyFull percent of it are in use.
+
+    static constexpr std::uint64_t kNearlyFull = 90;
 };
 
 struct ReaderState {
@@ -175,6 +182,8 @@ struct RingState {
     memory::RegionReport memory;
     LatencyState wire;
     LatencyState in_process;
+    std::int64_t latency_warn_ns{0};  ///< Bound of the finding about latency; 0: none.
+    Condition slow;                   ///< The p99 of the last ten seconds is above that bound.
     std::vector<ReaderState> readers;
     bool readers_complete{true};  ///< False if there are more readers than listed.
 };
@@ -186,7 +195,7 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
-    std::optional<std::uint64_t> replays;  ///< Clients that replay a journal now; nullopt likewise.
+    std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
@@ -212,6 +221,7 @@ struct State {
     std::int64_t now{0};
     std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};
+    std::int64_t counted{0};  ///< When rates, latencies and the board were last read: in each second of UTC once.
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;
     std::vector<PoolState> pools;

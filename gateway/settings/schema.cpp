@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/market/quote_board.hpp>
+
 #include "gateway/sinks/kind_of.hpp"
 #include "service/log_words.hpp"
 #include "service/settings/choices.hpp"
@@ -37,7 +39,6 @@ constexpr std::size_t kMaxVenueLength = 8;
 constexpr std::uint64_t kMaxPriority = 99;
 constexpr std::uint64_t kMaxVlan = 4'094;
 constexpr std::uint64_t kMaxEntries = 1ULL << 30;
-constexpr std::uint64_t kMaxInstruments = 1ULL << 24;
 
 constexpr std::uint64_t kMaxChannel = std::numeric_limits<std::uint16_t>::max();
 
@@ -71,7 +72,11 @@ constexpr settings::Key<Config> kTopKeys[] = {
                                            "Memory for datagrams that wait for the capture's disk, for each ring."),
     TopKey::choice<&Config::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664",
-        "Permissions of the files that sinks and captures create, whatever the umask."),
+        "Permissions of the files that sinks, captures and the history create, whatever the umask."),
+    TopKey::text<&Config::state>(
+        "state", "FOLDER",
+        "Folder for the history of charts and the event log, which then survive a restart. If unset: $STATE_DIRECTORY, "
+        "and with --config also $XDG_STATE_HOME/millpond or ~/.local/state/millpond."),
     TopKey::choice<&Config::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How receive threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
@@ -89,7 +94,7 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
     RingKey::short_text<&RingConfig::name, kMaxNameLength>("name", "NAME", "Name by which readers open the ring."),
     RingKey::power_of_two<&RingConfig::capacity, 64, kMaxEntries>("capacity", "N",
                                                                   "Entries of 128 bytes; a power of two."),
-    RingKey::integer<&RingConfig::max_instruments, 1, kMaxInstruments>(
+    RingKey::integer<&RingConfig::max_instruments, 1, market::kMaxInstruments>(
         "max_instruments", "N", "Maximum number of instruments; further ones are counted and not published."),
     RingKey::choice<&RingConfig::huge_pages, kWanted>("huge_pages", "none|prefer|require",
                                                       "Huge pages for the ring and the board."),
@@ -100,6 +105,9 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
     {"poll", "spin|block|adaptive", "Overrides the gateway's poll.",
      [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(settings::kPolls); }},
     RingKey::integer<&RingConfig::pin, 0, kMaxCpu>("pin", "CPU", "Overrides the gateway's pin."),
+    RingKey::time<&RingConfig::latency_warn, 1'000, 60'000'000'000>(
+        "latency_warn",
+        "Latency from receive timestamp to shared memory; a p99 over 10 s above it is a finding. No finding if unset."),
     RingKey::removed("realtime", "the top-level 'realtime'"),
 };
 

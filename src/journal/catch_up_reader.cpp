@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/market/ring_error.hpp>
@@ -74,18 +73,7 @@ bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
     return true;
 }
 
-void CatchUpReader::begin_at_end() noexcept {
-    const auto& passed = journal_.passed();
-    const bool is_future = since_ && *since_ > core::utc_nanos();
-    if (passed.ring == 0 || passed.record + 1 < journal_.next_record() || is_future) return;
-    has_entry_ = true;
-    epoch_ = passed.epoch;
-    last_ = passed.ring;
-    first_ = last_ + 1;
-}
-
 bool CatchUpReader::switch_to_ring() {
-    if (!has_entry_) begin_at_end();
     if (!has_entry_ || !open_ring() || ring_->epoch() != epoch_ || last_ + 1 < ring_->oldest()) return false;
     ring_->seek(last_ + 1);
     is_live_ = true;

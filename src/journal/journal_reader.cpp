@@ -123,8 +123,7 @@ bool JournalReader::find_over() {
 
 void JournalReader::learn(const NameRecord& name) {
     // Ids are indexes into a board, so valid ones are small; a damaged one must not allocate memory.
-    constexpr feed::InstrumentId kMaxInstruments = 1U << 24U;
-    if (name.instrument >= kMaxInstruments) return;
+    if (name.instrument >= market::kMaxInstruments) return;
     if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
     names_[name.instrument] =
         market::Instrument{name.venue, name.symbol, std::min(name.decimals, feed::kPriceDecimals)};
@@ -192,14 +191,11 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             expected_ = view.record + 1;
             passed_over_ = false;
         }
-        passed_.record = view.record;
         if (is_description(view.kind)) {
             if (NameRecord name; view.kind == RecordKind::name && view.copy_to(name)) learn(name);
             if (ChannelRecord channel; view.kind == RecordKind::channel && view.copy_to(channel)) learn(channel);
             continue;
         }
-        passed_.epoch = segment_->identity().epoch;
-        passed_.ring = view.ring;
         if (!is_sought) continue;
         if (is_skipped(view) || !is_selected(view)) {
             ++left_out_;
@@ -244,7 +240,6 @@ void JournalReader::seek(std::uint64_t record) {
     ordinal_ = 0;
     names_.clear();
     position_ = {};
-    passed_ = {};
     expected_ = record;
     side_ = Side::selected;
     newest_utc_ns_ = kTimeUnknown;
@@ -280,28 +275,18 @@ JournalReader::Side JournalReader::side_of(const SegmentReader& segment) const n
     return since_ && tail.newest_utc_ns < *since_ ? Side::before : Side::selected;
 }
 
-/// Moves to the end of the open segment, which has ended.
-void JournalReader::pass_segment() noexcept {
-    segment_->seek_end();
-    const auto& tail = *segment_->tail();
-    passed_.record = tail.next_record - 1;
-    if (tail.last_ring == 0) return;
-    passed_.epoch = segment_->identity().epoch;
-    passed_.ring = tail.last_ring;
-}
-
 /// Moves to the first place in the open segment that may have selected events.
 void JournalReader::enter_segment() {
     entered_ = true;
     side_ = side_of(*segment_);
     if (side_ != Side::selected) {
         newest_utc_ns_ = std::max(newest_utc_ns_, segment_->tail()->newest_utc_ns);
-        pass_segment();
+        segment_->seek_end();
     } else if (since_) {
         segment_->seek_time(*since_);
     } else if (skipped_ring_ != 0 && segment_->identity().epoch == skipped_epoch_) {
         if (segment_->ended() && segment_->tail()->last_ring <= skipped_ring_) {
-            pass_segment();
+            segment_->seek_end();
         } else {
             segment_->skip_ring(skipped_ring_);
         }

@@ -25,6 +25,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
+#include <millpond/journal/segment_writer.hpp>
 #include <millpond/market/books.hpp>
 
 #include "tests/journal/journal_fixture.hpp"
@@ -468,45 +469,6 @@ TEST_F(CatchUpReaderTest, BeginsWithTheFirstEventOfATimeAndLeavesNothingOutAfter
     EXPECT_EQ(reader.writer_state(), std::nullopt);
 }
 
-TEST_F(CatchUpReaderTest, ATimeAfterTheNewestEventContinuesWithTheRingsNextOne) {
-    const auto name = market::fresh_name();
-    const market::NameGuard guard{name};
-    const auto ring = market::deep_writer(name, kDepth);
-    market::name_instruments(*ring, 1);
-    auto settings = options();
-    settings.ring = name;
-    JournalWriter writer{settings, 0};
-    writer.set_epoch(market::RingReader{{.name = name}}.epoch());
-    const auto publish = [&](std::uint64_t number, std::int64_t receive_utc_ns) {
-        auto one = quote(number);
-        one.receive_utc_ns = receive_utc_ns;
-        one.flags = feed::kLast;  // readers see a group when it ends
-        ASSERT_TRUE(ring->publish(one));
-    };
-    for (std::uint64_t number = 1; number <= 5; ++number) {
-        publish(number, static_cast<std::int64_t>(number * 1'000));
-        ASSERT_TRUE(writer.append(quote(number), number));
-    }
-    CatchUpReader future{{.folder = folder_, .ring = name}, AtTime{core::utc_nanos() + 3'600'000'000'000}};
-    CatchUpReader reader{{.folder = folder_, .ring = name}, AtTime{5'001}};
-    Quotes quotes;
-    Quotes none;
-    while (reader.poll(quotes, 64) + future.poll(none, 64) != 0) {
-    }
-    EXPECT_TRUE(reader.is_live());
-    EXPECT_EQ(reader.current(), 5U);
-    EXPECT_FALSE(future.is_live());
-    publish(6, 5'000);
-    publish(7, 7'000);
-    publish(8, 8'000);
-    while (reader.poll(quotes, 64) != 0) {
-    }
-    EXPECT_EQ(quotes.numbers, (std::vector<std::uint64_t>{7, 8}));
-    EXPECT_EQ(reader.account().published, 2U);
-    EXPECT_EQ(reader.account().delivered, 2U);
-    EXPECT_TRUE(none.numbers.empty());
-}
-
 TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {
     {
         JournalWriter writer{options(), 0};
@@ -524,6 +486,32 @@ TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {
     EXPECT_EQ(quotes.missed[0].last, 5U);
     EXPECT_EQ(reader.account().published, 10U);
     EXPECT_EQ(reader.account().delivered, 9U);
+}
+
+TEST_F(CatchUpReaderTest, ARecordOfAnUnknownKindIsFilteredAsInTheRing) {
+    constexpr RecordKind kLater{200};
+    std::filesystem::create_directories(folder_);
+    SegmentWriter segment{{1, segment_path(folder_, 1)}, kSegmentBytes};
+    segment.begin({.ring = RingName{"main"}, .epoch = kEpoch, .first_record = 1});
+    for (const std::uint64_t number : {1U, 2U, 3U, 5U}) {
+        const auto one = quote(number);
+        EXPECT_TRUE(segment.append(number == 2 ? kLater : kRecordKind<feed::Quote>, number, one, one.receive_utc_ns));
+    }
+    EXPECT_TRUE(segment.append(kLater, 7, quote(7), 7'000));
+    segment.end();
+    CatchUpReader reader{{.folder = folder_, .ring = market::fresh_name()}};
+    Quotes quotes;
+    reader.poll(quotes, SIZE_MAX);
+    EXPECT_EQ(quotes.numbers, (std::vector<std::uint64_t>{1, 3, 5}));
+    ASSERT_EQ(quotes.missed.size(), 2U);
+    EXPECT_EQ(quotes.missed[0].first, 4U);
+    EXPECT_EQ(quotes.missed[1].first, 6U);
+    EXPECT_EQ(reader.current(), 7U);
+    const auto account = reader.account();
+    EXPECT_EQ(account.published, 7U);
+    EXPECT_EQ(account.delivered, 3U);
+    EXPECT_EQ(account.filtered, 2U);
+    EXPECT_EQ(account.missed, 2U);
 }
 
 TEST_F(CatchUpReaderTest, APositionBeyondTheEndIsRefused) {

@@ -37,7 +37,7 @@ concept CatchUpHandler =
 struct CatchUpAccount {
     std::uint64_t published{0};  ///< Entries since the first one, by their numbers in the rings.
     std::uint64_t delivered{0};
-    std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function.
+    std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function, or that this build does not know.
     std::uint64_t missed{0};    ///< Entries of the ranges that were reported as missed.
     std::uint64_t queued{0};    ///< Entries of the ring that were not read yet; 0 while there is no ring of this epoch.
 };
@@ -64,8 +64,6 @@ using StartAt = std::variant<AtRecord, AtTime, SavedPosition>;
 /// Reads a journal to its end, and then the ring, without an entry that is missing or delivered twice: what is
 /// delivered is what a reader of the ring got that was there from the start, without the ranges that are reported as
 /// missed.
-///
-/// A time or record after the journal's newest event continues with the ring's next one.
 ///
 /// The unit is the ring's entry, named by epoch and number. The reader switches to the ring when that has the entry
 /// after the journal's last one, and returns to the journal when the ring has overtaken it, or has ended; while the
@@ -125,8 +123,6 @@ private:
     void miss_up_to(Handler& handler, std::uint64_t last);
     template <class Event, class Handler>
     void deliver(Handler& handler, const Event& event, std::uint64_t ring);
-    /// Continues after the journal's newest event, if all of the journal is read and nothing of it was to be delivered.
-    void begin_at_end() noexcept;
     /// Switches to the ring; false if it does not have the next entry, or if there is none.
     [[nodiscard]] bool switch_to_ring();
     [[nodiscard]] bool open_ring();
@@ -152,12 +148,12 @@ template <class Handler>
 struct CatchUpReader::JournalEvents {
     template <class Event>
     void on(const Event& event) {
-        const auto at = of.journal_.current();
-        if (!of.has_begun(event.receive_utc_ns)) return;
-        of.enter(handler, at.epoch, at.ring);
-        if (at.ring <= of.last_) return;  // the ring delivered it
-        if (at.ring > of.last_ + 1) of.miss_up_to(handler, at.ring - 1);
-        of.deliver(handler, event, at.ring);
+        if (of.has_begun(event.receive_utc_ns) && reach()) of.deliver(handler, event, of.journal_.current().ring);
+    }
+    void on_unknown_kind() {
+        if (of.since_ || !reach()) return;  // without its time, it is before the first event of a time
+        of.last_ = of.journal_.current().ring;
+        ++of.filtered_;
     }
     void on(const LostRecord& lost) {
         // Which entries the other reasons concern is known with the next one.
@@ -167,6 +163,16 @@ struct CatchUpReader::JournalEvents {
     }
     CatchUpReader& of;
     Handler& handler;
+
+private:
+    /// Enters the epoch of the current record, and reports what is missing before it. False if the ring delivered it.
+    bool reach() {
+        const auto at = of.journal_.current();
+        of.enter(handler, at.epoch, at.ring);
+        if (at.ring <= of.last_) return false;
+        if (at.ring > of.last_ + 1) of.miss_up_to(handler, at.ring - 1);
+        return true;
+    }
 };
 
 template <class Handler>
@@ -174,11 +180,6 @@ struct CatchUpReader::RingEvents {
     template <class Event>
     void on(const Event& event) {
         const auto number = of.ring_->current();
-        if (!of.has_begun(event.receive_utc_ns)) {
-            of.last_ = number;
-            of.first_ = number + 1;
-            return;
-        }
         of.filtered_ += number - of.last_ - 1;  // of kinds that this build does not know
         of.deliver(handler, event, number);
     }
