@@ -26,12 +26,6 @@ Advice advice(Stage stage) noexcept {
             return {"The newest quotes of this feed may be out of date.",
                     "Check the sender, and the network with `millpond doctor`; if it finds no other fault, restart the "
                     "gateway."};
-        case Stage::latency:
-            return {
-                "Quotes of this ring are late at every reader and sink.",
-                "Compare `in_process` on the page: if it is small, datagrams wait in the kernel, so pin the receive "
-                "thread and its interrupts or choose `poll = \"spin\"`; otherwise look for other work on its processor "
-                "(`top -H`)."};
         case Stage::kernel_drops:
             return {"Datagrams were lost on this machine, before the gateway read them.",
                     "Raise `receive_buffer` and its limit (`sysctl -w net.core.rmem_max=67108864`), pin the receive "
@@ -53,8 +47,8 @@ Advice advice(Stage stage) noexcept {
                     "Find the sender with `tcpdump`, or set `source` to accept only one. Configure two simultaneous "
                     "senders as two feeds."};
         case Stage::request_server:
-            return {"Messages that no line delivers stay missing until the server can be reached.",
-                    "Check `rerequest`, the interface and the routes (`ip route get ADDRESS`)."};
+            return {"Messages that no line delivers stay missing until the server can be reached and answers.",
+                    "Check `rerequest`, the server, the interface and the routes (`ip route get ADDRESS`)."};
         case Stage::waiting:
             return {"Quotes of the feed are late until the missing messages arrive or the gap is given up.",
                     "Check the re-request server and the lines; `rerequest_ms` and `reorder_us` limit the wait."};

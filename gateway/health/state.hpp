@@ -107,9 +107,10 @@ struct FeedState {
     Condition incomplete;             ///< The feed's books are incomplete and are to be rebuilt.
     Condition some_books_incomplete;  ///< Readers of levels or orders have incomplete books.
     std::uint64_t books_incomplete{0};
-    Condition no_request_server;  ///< There is no route to the re-request server.
-    std::int64_t waits_ns{0};     ///< Time that newer messages have been waiting behind a gap.
-    std::uint64_t joined_at{0};   ///< Feed::joined_at.
+    Condition no_request_server;        ///< There is no route to the re-request server, or it does not answer tests.
+    bool request_server_silent{false};  ///< There is a route.
+    std::int64_t waits_ns{0};           ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};         ///< Feed::joined_at.
     std::int64_t joined_since{0};
     std::string request_server;  ///< Address; empty if there is none.
     std::string
@@ -125,7 +126,7 @@ struct FeedState {
     }
 };
 
-/// Latencies of the last ten seconds and since startup, in nanoseconds.
+/// Latencies of the last seconds and since startup, in nanoseconds.
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
@@ -136,8 +137,7 @@ struct LatencyState {
         std::uint64_t max{0};
     };
     Percentiles all;
-    Percentiles recent;  ///< Of the last ten seconds.
-    Percentiles newest;  ///< Of the last counted second.
+    Percentiles recent;
     /// Bars of `recent`: `second` values of at most `first`, and above the previous bar's `first`.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
@@ -182,8 +182,6 @@ struct RingState {
     memory::RegionReport memory;
     LatencyState wire;
     LatencyState in_process;
-    std::int64_t latency_warn_ns{0};  ///< Bound of the finding about latency; 0: none.
-    Condition slow;                   ///< The p99 of the last ten seconds is above that bound.
     std::vector<ReaderState> readers;
     bool readers_complete{true};  ///< False if there are more readers than listed.
 };
@@ -195,7 +193,6 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
-    std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
@@ -221,7 +218,6 @@ struct State {
     std::int64_t now{0};
     std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};
-    std::int64_t counted{0};  ///< When rates, latencies and the board were last read: in each second of UTC once.
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;
     std::vector<PoolState> pools;

@@ -168,6 +168,7 @@ void complete_feeds(Config& config, Errors& errors) {
         if (!feed.connect.empty()) check([&] { check_connection(feed, user); });
         if (!feed.receive) feed.receive = feed.connect.empty() ? config.receive : net::ReceivePath::socket;
         feed.receive_want = config.receive_want;
+        feed.state = config.state;
         check([&] { channels.add(fmt::format("{}", *feed.channel), user); });
         check([&] {
             if (feed.listen.empty() && feed.connect.empty()) throw ConfigError(user + ": key 'listen' is missing");
@@ -360,9 +361,6 @@ void check_start(const Config& config) {
     }
     if (!config.capture.empty()) {
         errors.check([&] { named("capture", [&] { service::need_writable_folder(config.capture); }); });
-    }
-    if (!config.state.empty()) {
-        errors.check([&] { named("state", [&] { service::need_writable_folder(config.state); }); });
     }
     for (const auto& feed : config.feeds) {
         for (const auto& interface : {feed.interface, feed.interface_b}) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -46,6 +45,7 @@ struct FeedConfig {
     Wanted nic_time{Wanted::none};                     ///< Receive timestamps of the network card.
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     Wanted receive_want{Wanted::prefer};               ///< Copied from the gateway; without a key.
+    std::string state;                                 ///< The same.
     Wanted zero_copy{Wanted::prefer};                  ///< Only for af_xdp.
     net::Checksum checksum{net::Checksum::verify};     ///< Only for af_xdp.
     std::uint64_t vlan{0};                             ///< Only for af_xdp; 0: untagged frames.
@@ -80,7 +80,6 @@ struct RingConfig {
     std::optional<core::Poll> poll;         ///< The gateway's `poll` when unset.
     std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
     std::uint32_t realtime{0};  ///< SCHED_FIFO priority of the receive thread, the gateway's; without a key.
-    std::chrono::nanoseconds latency_warn{0};  ///< p99 latency above which there is a finding; 0: never.
     friend bool operator==(const RingConfig&, const RingConfig&) = default;
 };
 
@@ -100,12 +99,12 @@ struct Config {
     net::ReceivePath receive{net::ReceivePath::socket};
     Wanted receive_want{Wanted::prefer};  ///< Fall back to a socket, or refuse to start.
     service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
+    std::string state;                    ///< Folder for what must survive a restart.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< Size at which a capture file is renamed.
     std::uint64_t capture_keep{0};                             ///< Full files to keep for each ring; 0: all.
     std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes that wait for the disk, for each ring.
-    std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks, the capture and the history create.
-    std::string state;              ///< Folder for the history and the event log; empty: they are not kept.
+    std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.

@@ -1,7 +1,6 @@
 #include "apps/millpond/command_line/state_folder.hpp"
 
 #include <cstdlib>
-#include <string>
 
 namespace millpond::app {
 

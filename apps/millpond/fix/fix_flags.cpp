@@ -9,6 +9,7 @@
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {
+
 void FixFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags override it")->nonempty()->type_name("FILE");
     add_key_flags<fixd::EngineConfig>(options, keys_);

@@ -19,7 +19,6 @@
 #include <millpond/core/clock.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
-#include "apps/millpond/command_line/state_folder.hpp"
 #include "apps/millpond/gateway/demo.hpp"
 #include "apps/millpond/gateway/demo_folder.hpp"
 #include "apps/millpond/gateway/gateway_flags.hpp"
@@ -64,11 +63,7 @@ bool receiving(const gateway::Gateway& gateway) {
 gateway::Config read_config(const GatewayCommandOptions& options, const DemoFolder* demo) {
     settings::Errors errors;
     auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults(), errors);
-    if (demo != nullptr) {
-        add_demo_feed(*options.demo, demo->path(), config);
-    } else if (config.state.empty()) {
-        config.state = usual_state_folder(options.flags.has_file());
-    }
+    if (demo != nullptr) add_demo_feed(*options.demo, demo->path(), config);
     errors.check([&] { gateway::complete(config); });
     errors.throw_if_any();
     return config;
@@ -81,7 +76,6 @@ gateway::Reloaded reload(const GatewayCommandOptions& options, gateway::Gateway&
 } catch (const std::exception& error) {
     const auto text = fmt::format("nothing was changed: {}", error.what());
     log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
-    gateway.note_failed_reload(text);
     return {.done = {}, .refused = {text}};
 }
 

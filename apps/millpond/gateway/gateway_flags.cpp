@@ -8,6 +8,7 @@
 #include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/section_flags.hpp"
+#include "apps/millpond/command_line/state_folder.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
@@ -36,6 +37,7 @@ gateway::Config GatewayFlags::read(gateway::Config config, settings::Errors& err
     } catch (const gateway::ConfigError& error) {
         throw UsageError(error.what());
     }
+    if (config.state.empty()) config.state = usual_state_folder(!file_.empty());
     return config;
 }
 

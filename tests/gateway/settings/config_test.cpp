@@ -6,12 +6,10 @@
 #include "gateway/sinks/tcp/settings.hpp"
 #include "gateway/sinks/udp/settings.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -156,6 +154,18 @@ INSTANTIATE_TEST_SUITE_P(
               "gw.toml:2: [[feed]] '127.0.0.1:1': checksum: only with receive = \"af_xdp\""},
         Fault{"RequestsWithoutAServer", "[[feed]]\nformat = 'itch'\nlisten = '127.0.0.1:1'\nrerequest_ms = 9",
               "gw.toml:1: [[feed]] '127.0.0.1:1': rerequest_ms: needs rerequest"},
+        Fault{"IexGapFillsByMulticast",
+              "[[feed]]\nformat = 'iex-deep'\nlisten = '127.0.0.1:1'\nrerequest_tcp = '239.1.1.1:2'",
+              "gw.toml:1: [[feed]] '127.0.0.1:1': rerequest_tcp '239.1.1.1:2' is not the address of a server"},
+        Fault{"SnapWithoutToken",
+              "state = '/tmp'\n[[feed]]\nformat = 'iex-deep'\nlisten = '127.0.0.1:1'\nsnap = '127.0.0.1:2'",
+              "gw.toml:2: [[feed]] '127.0.0.1:1': snap: needs snap_token_file"},
+        Fault{"SnapWithoutState",
+              "[[feed]]\nformat = 'iex-deep-plus'\nlisten = '127.0.0.1:1'\nsnap = '127.0.0.1:2'\nsnap_token_file = 't'",
+              "gw.toml:1: [[feed]] '127.0.0.1:1': snap: needs the top-level key state, a folder where requests are "
+              "counted"},
+        Fault{"TokenWithoutSnap", "[[feed]]\nformat = 'iex-deep'\nlisten = '127.0.0.1:1'\nsnap_token_file = 't'",
+              "gw.toml:1: [[feed]] '127.0.0.1:1': snap_token_file: needs snap"},
         Fault{"StartWithoutAServer", "[[feed]]\nformat = 'itch'\nlisten = '127.0.0.1:1'\nrerequest_start = false",
               "gw.toml:1: [[feed]] '127.0.0.1:1': rerequest_start: needs rerequest"},
         Fault{"BufferWithoutARebuild", "[[feed]]\nformat = 'itch'\nlisten = '127.0.0.1:1'\nrebuild_buffer = '1MiB'",
@@ -253,7 +263,9 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"FalseKeyOfAnotherFormat", "[[feed]]\nlisten='127.0.0.1:1'\nformat='quotes'\nrebuild=false",
               "gw.toml:4: key 'rebuild' of [[feed]] is for format 'itch', but the format is 'quotes'"},
         Fault{"ServerOfAnotherFormat", "[[feed]]\nlisten='127.0.0.1:1'\nformat='miax-tom'\nrerequest='127.0.0.1:2'",
-              "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch', but the format is 'miax-tom'"},
+              "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch' or 'iex-tops' or 'iex-deep' or "
+              "'iex-deep-plus', "
+              "but the format is 'miax-tom'"},
         Fault{"DepthOutOfRange", "[[feed]]\nlisten='127.0.0.1:1'\nformat='itch'\ndepth = 51",
               "gw.toml:4: key 'depth' of [[feed]] expects an integer from 0 to 50, or 'full', found the integer 51"},
         Fault{"NegativeDepth", "[[feed]]\nlisten='127.0.0.1:1'\nformat='itch'\ndepth = -1",
@@ -341,28 +353,6 @@ TEST(Config, FlagsSayTheSameAsTheFile) {
     EXPECT_EQ(&config.feeds[0].format.kind(), &bbo28::Settings::format());
     EXPECT_EQ(config.feeds[0].channel, 4U);
     EXPECT_EQ(config.feeds[0].receive_buffer, 1U << 20);
-}
-
-TEST(Config, ALatencyBoundIsATimeWithAUnit) {
-    using std::chrono::nanoseconds;
-    const auto bound = [](std::string_view value) {
-        Config config;
-        read_table_flag("ring", fmt::format("name=r,latency_warn={}", value), config);
-        return config.rings[0].latency_warn;
-    };
-    EXPECT_EQ(bound("1000ns"), nanoseconds{1'000});
-    EXPECT_EQ(bound("100us"), nanoseconds{100'000});
-    EXPECT_EQ(bound("5ms"), nanoseconds{5'000'000});
-    EXPECT_EQ(bound("60s"), nanoseconds{60'000'000'000});
-    for (const std::string_view value :
-         {"999ns", "61s", "0s", "-1s", "5", "us", "1.5ms", "1 s", "99999999999999999999s"}) {
-        EXPECT_THAT(
-            error_of(fmt::format("[[ring]]\nlatency_warn = '{}'", value)),
-            HasSubstr(fmt::format("gw.toml:2: key 'latency_warn' of [[ring]] expects a time from 1us to 60s like "
-                                  "'100us', '5ms' or '1s', found '{}'",
-                                  value)));
-    }
-    EXPECT_THAT(error_of("[[ring]]\nlatency_warn = 5"), HasSubstr("or '1s', found the integer 5"));
 }
 
 TEST(Config, TheDepthOfAFeedIsANumberOrFull) {
