@@ -7,11 +7,11 @@ import { statusTable } from "./status-table.js";
 const bad = (value, state = "error") => [count(value), value > 0 ? state : ""];
 const SEVERITIES = ["error", "warning", "info"];
 
+/** The first of the worst findings; undefined without any. */
+const worstOf = (findings) => SEVERITIES.map((severity) => findings.find((finding) => finding.severity === severity)).find((finding) => finding !== undefined);
+
 /** The worst severity of the findings about `what`; `otherwise` without any. */
-function stateOf(report, what, otherwise = "good") {
-  const severities = report.findings.filter((finding) => finding.of === what).map(({ severity }) => severity);
-  return SEVERITIES.find((severity) => severities.includes(severity)) ?? otherwise;
-}
+const stateOf = (report, what, otherwise = "good") => worstOf(report.findings.filter(({ of }) => of === what))?.severity ?? otherwise;
 
 const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now - since))} ago`);
 
@@ -22,8 +22,8 @@ const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now 
 export function feedState(report, feed) {
   const of = `feed '${feed.name}'`;
   const waits = feed.packets === 0;
-  const worst = report.findings.find((finding) => finding.of === of && !(waits && finding.stage === "no datagrams" && finding.severity === "warning"));
-  if (worst !== undefined) return { state: stateOf(report, of), text: worst.stage };
+  const worst = worstOf(report.findings.filter((finding) => finding.of === of && !(waits && finding.stage === "no datagrams" && finding.severity === "warning")));
+  if (worst !== undefined) return { state: worst.severity, text: worst.stage };
   if (waits) return { state: "waiting", text: "waiting for the first datagram" };
   return feed.quotes === 0 ? { state: "info", text: "connected" } : { state: "good", text: "healthy" };
 }

@@ -27,7 +27,10 @@ const MAX_FOLLOWED = 500;
 
 const quotes = new Quotes();
 const watchList = new WatchList();
-const instrument = new Instrument(() => frame.ask());
+const instrument = new Instrument(() => frame.ask(), () => {
+  view.change({ venue: instrument.venue });
+  view.showInstrument();
+});
 const panel = new InstrumentPanel({ facts: at("facts"), ladder: at("ladder"), tape: at("tape"), book: at("book-state"), note: at("facts-note") });
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
 const grid = new Grid(at("quotes"), quotes, {

@@ -26,6 +26,7 @@ export class Quotes {
   #search = "";
   #watched = null; // shows only what it has
   #stale = true;
+  #venues = new Set(); // of the named instruments
 
   get size() {
     return this.#records.size;
@@ -40,6 +41,7 @@ export class Quotes {
     symbols.forEach((symbol, index) => {
       const record = this.#record(symbol);
       const venue = venues[index] ?? "";
+      this.#venues.add(venue);
       record.namesakes += 1;
       if (record.namesakes === 1) record.venue = venue;
       else if (!record.venue.split(", ").includes(venue)) record.venue += `, ${venue}`;
@@ -49,8 +51,7 @@ export class Quotes {
 
   /** Whether the instruments have more than one venue. */
   get areMixed() {
-    const [first, ...rest] = this.#records.values();
-    return rest.some(({ venue }) => venue !== first.venue);
+    return this.#venues.size > 1;
   }
 
   /** Applies one parsed line; returns the record that it changed, or undefined. */
@@ -66,6 +67,7 @@ export class Quotes {
   /** Removes all symbols. */
   forget() {
     this.#records.clear();
+    this.#venues.clear();
     this.#stale = true;
   }
 

@@ -25,7 +25,11 @@ export class WatchList {
   /** Adds the symbol, or removes it if it is on the list. */
   toggle(symbol) {
     if (!this.#symbols.delete(symbol)) this.#symbols.add(symbol);
-    localStorage.setItem(KEY, JSON.stringify([...this.#symbols]));
+    try {
+      localStorage.setItem(KEY, JSON.stringify([...this.#symbols]));
+    } catch {
+      // Full or forbidden: the list lasts as long as the page.
+    }
   }
 
   /** Reads the list again, after another tab has changed it. Calls changed() then. */

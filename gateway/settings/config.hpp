@@ -45,7 +45,6 @@ struct FeedConfig {
     Wanted nic_time{Wanted::none};                     ///< Receive timestamps of the network card.
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     Wanted receive_want{Wanted::prefer};               ///< Copied from the gateway; without a key.
-    std::string state;                                 ///< The same.
     Wanted zero_copy{Wanted::prefer};                  ///< Only for af_xdp.
     net::Checksum checksum{net::Checksum::verify};     ///< Only for af_xdp.
     std::uint64_t vlan{0};                             ///< Only for af_xdp; 0: untagged frames.
@@ -99,7 +98,6 @@ struct Config {
     net::ReceivePath receive{net::ReceivePath::socket};
     Wanted receive_want{Wanted::prefer};  ///< Fall back to a socket, or refuse to start.
     service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
-    std::string state;                    ///< Folder for what must survive a restart.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< Size at which a capture file is renamed.
     std::uint64_t capture_keep{0};                             ///< Full files to keep for each ring; 0: all.

@@ -63,10 +63,6 @@ constexpr settings::Key<Config> kTopKeys[] = {
         "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
     TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
                                                                              "Environment variable with that token."),
-    TopKey::text<&Config::state>("state", "FOLDER",
-                                 "Folder for what must survive a restart: the day's requests to IEX SNAP servers. If "
-                                 "unset: $STATE_DIRECTORY, and with --config also $XDG_STATE_HOME/millpond or "
-                                 "~/.local/state/millpond."),
     TopKey::text<&Config::capture>(
         "capture", "FOLDER", "Folder for raw datagrams, in rotated pcap files that `millpond replay` can replay."),
     TopKey::bytes<&Config::capture_rotate_bytes>("capture_rotate_bytes", "Size at which a capture file is renamed."),

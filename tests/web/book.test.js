@@ -67,14 +67,26 @@ test("trades are newest first, with their direction and marks, and a broken one 
   assert.equal(trades.list[0].move, 0, "compared with the last trade that is not broken");
 });
 
-test("a loss is marked once until the next trade", () => {
+test("a trade that another one includes does not make the last price", () => {
   const trades = new Trades();
-  trades.apply({ type: "gap", timestamp: 1 });
-  assert.equal(trades.list.length, 0);
+  trades.apply(trade(12, 1, { flags: 64 }));
+  assert.deepEqual([trades.last, trades.list[0].marks], [undefined, ["not printable"]]);
+  trades.apply(trade(10, 2));
+  trades.apply(trade(13, 3, { flags: 64 }));
+  assert.deepEqual([trades.last.price, trades.list[0].move], [10, 0]);
+  trades.apply(trade(11, 4));
+  assert.deepEqual([trades.last.price, trades.last.move], [11, 1]);
+});
+
+test("a loss is marked once until the next trade, also before the first; silence is no loss", () => {
+  const trades = new Trades();
+  trades.apply({ type: "gap", timestamp: 1, reason: "silence" });
+  assert.deepEqual(trades.list, []);
+  trades.apply({ type: "missed", count: 1 });
   trades.apply(trade(10, 1));
-  trades.apply({ type: "gap", timestamp: 6 });
+  trades.apply({ type: "gap", timestamp: 6, reason: "sequence" });
   trades.apply({ type: "missed", count: 2 });
-  assert.deepEqual(trades.list.map(({ lost }) => lost === true), [true, false]);
+  assert.deepEqual(trades.list.map(({ lost }) => lost === true), [true, false, true]);
 });
 
 test("the list of trades does not grow without bound", () => {

@@ -6,8 +6,7 @@ import { faults, launch, open, overflow, picture, shifts } from "./browser.js";
 import { Sender, freePort, startGateway } from "./gateway.js";
 import { ItchSender } from "./itch.js";
 
-/** A venue that is silent for long is no fault here. */
-const ITCH = "itch,depth=10,stale_seconds=0";
+const ITCH = "itch,depth=10";
 
 let browser;
 let gateway;
@@ -83,7 +82,7 @@ test("trades appear with direction and marks, and the statistics follow", async 
   for (const [title, value] of [["Last", "▲ 189.2700"], ["Change", "▲ +0.0100 (0.01 %)"], ["First", "189.2600"], ["High", "189.2700"], ["Low", "189.2500"]]) {
     assert.equal(await fact(page, title).textContent(), value, title);
   }
-  assert.match(await page.locator("#facts-note").textContent(), /^4 trades since \d\d:\d\d:\d\d$/);
+  await page.getByText(/^4 trades since \d\d:\d\d:\d\d$/).waitFor();
   await venue.breakTrade("AAPL", last);
   await page.locator("#tape tr.broken", { hasText: "189.2700" }).waitFor();
   await page.getByText(/1 of them broken, but still counted/).waitFor();
@@ -135,6 +134,13 @@ test("an instrument without orders has an empty, complete book, and one that doe
   assert.deepEqual(await ladder(view), []);
   await view.goto(`${gateway.url}#/XNYS/AAPL`);
   await view.getByText("AAPL has another venue").waitFor();
+  await view.context().close();
+});
+
+test("an instrument opened without its venue gets the only one of its symbol, also in the address", async () => {
+  const view = await open(browser, `${gateway.url}#/-/AAPL`, { viewport: { width: 1440, height: 900 } });
+  await bookIs(view, "complete");
+  await view.waitForFunction(() => location.hash === "#/XNAS/AAPL");
   await view.context().close();
 });
 
@@ -232,7 +238,7 @@ test("a feed without levels has a ladder of the best prices, which says so", asy
 });
 
 test("venues are a column when there are several, and namesakes are marked", async () => {
-  const other = await startGateway(["--feed", "name=second,venue=XTST,listen=127.0.0.1:0,format=itch"], { feeds: ["second"] });
+  const other = await startGateway(["--feed", "name=second,venue=XTST,listen=127.0.0.1:0,format=itch,stale_seconds=0"], { feeds: ["second"] });
   const feed = new Sender(other.feedPort);
   const itch = new ItchSender(other.portOf("second"));
   const view = await open(browser, other.url, { viewport: { width: 1920, height: 900 } });

@@ -58,7 +58,7 @@ test("waiting, connected and healthy are three states, and nothing is green befo
 });
 
 test("bad rows come first, but not while the pointer is on the table", async () => {
-  const more = ["a", "b", "c"].flatMap((name) => ["--feed", `name=${name},listen=127.0.0.1:0,format=quotes`]);
+  const more = ["a", "b", "c"].flatMap((name) => ["--feed", `name=${name},listen=127.0.0.1:0,format=quotes,stale_seconds=0`]);
   await withGateway(more, { feeds: ["a", "b", "c"] }, WIDE, async ({ gateway, feed, view }) => {
     const last = new Sender(gateway.portOf("c"));
     const others = ["a", "b"].map((name) => new Sender(gateway.portOf(name)));
@@ -83,13 +83,14 @@ test("bad rows come first, but not while the pointer is on the table", async () 
 });
 
 test("filters hide rows, say so, and are in the address", async () => {
-  const more = ["--feed", "name=second,listen=127.0.0.1:0,format=quotes"];
+  const more = ["--feed", "name=second,listen=127.0.0.1:0,format=quotes,stale_seconds=0"];
   await withGateway(more, { feeds: ["second"] }, WIDE, async ({ feed, view }) => {
     await feed.send([QUOTE]);
     await cell(view, "#feeds", "planted", "State").getByText("healthy").waitFor();
     await view.getByRole("button", { name: "Only problems" }).click();
     await view.waitForFunction(() => document.querySelectorAll("#feeds tr[data-name]").length === 1);
     assert.deepEqual(await names(view, "#feeds"), ["second"]);
+    await view.locator("#feeds").getByText("The filter hides 1.").waitFor();
     assert.equal(new URL(view.url()).hash, "#/?rows=bad");
     await view.getByLabel("Filter feeds and sinks").fill("plan");
     await view.locator("#feeds").getByText("The filter hides 2.").waitFor();
@@ -113,7 +114,7 @@ test("every column says what it means", async () => {
 
 test("loading, data, and findings that come and go move nothing on the page", async () => {
   for (const viewport of [WIDE, { width: 390, height: 844 }]) {
-    await withGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"], {}, viewport, async ({ feed, view }) => {
+    await withGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"], { stale: 10 }, viewport, async ({ feed, view }) => {
       await view.locator("#findings strong", { hasText: "no datagrams: feed 'planted'" }).waitFor();
       await feed.send([QUOTE]);
       await view.locator("#findings strong", { hasText: "sink behind: sink 'rows'" }).waitFor();
@@ -131,7 +132,7 @@ test("loading, data, and findings that come and go move nothing on the page", as
 
 test("thirty feeds: nothing overflows, no serious fault of accessibility, and the quotes are in the first screen", async () => {
   const feeds = Array.from({ length: 29 }, (_, i) => `feed-${i}`);
-  await withGateway(feeds.flatMap((name) => ["--feed", `name=${name},listen=127.0.0.1:0,format=quotes`]), { feeds }, { width: 2560, height: 1440 }, async ({ feed, view }) => {
+  await withGateway(feeds.flatMap((name) => ["--feed", `name=${name},listen=127.0.0.1:0,format=quotes,stale_seconds=0`]), { feeds }, { width: 2560, height: 1440 }, async ({ feed, view }) => {
     await feed.send([QUOTE]);
     await view.locator("#feeds tr[data-name=feed-28]").waitFor({ state: "attached" });
     const { y } = await view.locator("#quotes").boundingBox();

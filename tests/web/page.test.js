@@ -401,7 +401,7 @@ test("a lost gateway: data is grey and dated, and comes back without a reload", 
 });
 
 test("findings are a list, errors first, then the newest, and each opens to its meaning and advice", async () => {
-  const other = await startGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"]);
+  const other = await startGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"], { stale: 10 });
   const feed = new Sender(other.feedPort);
   const view = await open(other.url, { viewport: { width: 1440, height: 900 } });
   try {

@@ -8,7 +8,6 @@
 #include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/section_flags.hpp"
-#include "apps/millpond/command_line/state_folder.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
@@ -37,7 +36,6 @@ gateway::Config GatewayFlags::read(gateway::Config config, settings::Errors& err
     } catch (const gateway::ConfigError& error) {
         throw UsageError(error.what());
     }
-    if (config.state.empty()) config.state = usual_state_folder(!file_.empty());
     return config;
 }
 

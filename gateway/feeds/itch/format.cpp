@@ -18,7 +18,6 @@
 #include "gateway/feeds/format_of.hpp"
 #include "gateway/feeds/itch/book_rebuild.hpp"
 #include "gateway/feeds/itch/settings.hpp"
-#include "gateway/feeds/rerequest_keys.hpp"
 #include "service/config_error.hpp"
 #include "service/out_of_memory.hpp"
 #include "service/token.hpp"
@@ -44,9 +43,11 @@ constexpr settings::Key<Settings> kKeys[] = {
     depth_key<Settings>(),
     K::boolean<&Settings::orders>("orders", kOrdersHelp),
     K::integer<&Settings::max_orders, 1, kMaxOrders>("max_orders", "N", kMaxOrdersHelp),
-    rerequest_key<Settings>(),
-    rerequest_ms_key<Settings>(),
-    rerequest_start_key<Settings>(),
+    K::endpoint<&Settings::rerequest>("rerequest", "itch: MoldUDP64 server to request missing messages from."),
+    K::integer<&Settings::rerequest_ms, 1, 60'000>(
+        "rerequest_ms", "N", "itch: milliseconds until a request is repeated; doubled each time."),
+    K::boolean<&Settings::rerequest_start>("rerequest_start",
+                                           "itch: also request the session's messages before the start."),
     K::boolean<&Settings::rebuild>("rebuild", "itch: rebuild incomplete books from the rerequest server."),
     K::endpoint<&Settings::glimpse>("glimpse",
                                     "itch: rebuild incomplete books from snapshots of this GLIMPSE server first."),
@@ -61,7 +62,7 @@ constexpr settings::Key<Settings> kKeys[] = {
         "session", "NAME", "itch: session to log in to first, with connect; the active one if unset."),
     K::integer<&Settings::sequence, 0, kMaxSequence>(
         "sequence", "N", "itch: first message to request from it, with connect; 0 to begin with the newest one."),
-    rebuild_buffer_key<Settings>(),
+    K::bytes<&Settings::rebuild_buffer>("rebuild_buffer", "itch: memory for messages that arrive during a rebuild."),
 };
 
 feed::ItchDecoder::Options decoder_options(const Settings& settings, std::uint64_t instruments) {
@@ -89,19 +90,30 @@ protected:
         const bool connects = !feed.connect.empty();
         check_login(settings, connects, user);
         if (!settings.glimpse.empty()) {
-            check_server("glimpse", settings.glimpse, user);
+            if (settings.glimpse.port() == 0 || settings.glimpse.is_multicast()) {
+                throw service::ConfigError(
+                    fmt::format("{}: glimpse '{}' is not the address of a server", user, settings.glimpse.to_string()));
+            }
             settings.rebuild = true;
             settings.rerequest_start = false;  // the snapshot has the state before the start
         }
         const auto& server = settings.rerequest;
-        check_rerequest(settings, !settings.glimpse.empty(), user);
+        if (!server.empty() && (server.port() == 0 || server.is_multicast())) {
+            throw service::ConfigError(
+                fmt::format("{}: rerequest '{}' is not the address of a server", user, server.to_string()));
+        }
         if (settings.rebuild && settings.glimpse.empty() && settings.rebuild_from.empty() && server.empty())
             throw service::ConfigError(user + ": rebuild: needs glimpse, rerequest or rebuild_from");
         settings.rebuild = settings.rebuild || !settings.rebuild_from.empty();
         if (connects && !server.empty())
             throw service::ConfigError(user + ": rerequest: not with connect; the server sends what was missed");
-        if (!settings.rebuild && settings.rebuild_buffer != Settings{}.rebuild_buffer)
-            throw service::ConfigError(user + ": rebuild_buffer: needs rebuild, glimpse or rebuild_from");
+        const auto refuse = [&](bool is_without_effect, std::string_view key, std::string_view needed) {
+            if (is_without_effect) throw service::ConfigError(fmt::format("{}: {}: needs {}", user, key, needed));
+        };
+        refuse(server.empty() && settings.rerequest_ms != Settings{}.rerequest_ms, "rerequest_ms", "rerequest");
+        refuse(server.empty() && settings.glimpse.empty() && !settings.rerequest_start, "rerequest_start", "rerequest");
+        refuse(!settings.rebuild && settings.rebuild_buffer != Settings{}.rebuild_buffer, "rebuild_buffer",
+               "rebuild, glimpse or rebuild_from");
     }
 
     [[nodiscard]] market::ChannelDepth depth(const Settings& settings) const override {
@@ -160,8 +172,7 @@ private:
         constexpr std::int64_t kTimeoutNs = 600'000'000'000;
         BookRebuild::Options options{
             .feed = feed.name,
-            .snapshots = {.login = settings.glimpse.empty() ? net::SoupBinOptions{}
-                                                            : login_options(settings, settings.glimpse)},
+            .glimpse = settings.glimpse.empty() ? net::SoupBinOptions{} : login_options(settings, settings.glimpse),
             .history = {.path = settings.rebuild_from, .ports = {}},
             .server = settings.rerequest,
             .books = {.decoder = decoder, .instruments = host.instruments.capacity()},
