@@ -18,7 +18,7 @@
 
 namespace millpond::gateway {
 
-/// The gateway's pages: /metrics, /health and /api/health.
+/// The gateway's pages: /metrics, /health, /api/health and /api/clients.
 ///
 /// Threads: page on any; the rest on one at a time.
 class MetricsPage {

@@ -22,18 +22,14 @@ export function summary(findings) {
   return { state, text: parts.length === 0 ? "Healthy" : parts.join(", ") };
 }
 
-/** Opens and closes findings. Their elements are reused, so what is open is known by title. */
+/** Keeps a finding open while its text changes. */
 function follow(place) {
   if (followed.has(place)) return;
   followed.add(place);
-  place.addEventListener("click", (event) => {
-    const details = event.target.closest("summary")?.parentElement;
-    if (!details) return;
-    event.preventDefault();
-    const { title } = details.dataset;
-    if (!open.delete(title)) open.add(title);
-    details.open = open.has(title);
-  });
+  place.addEventListener("toggle", ({ target }) => {
+    if (target.open) open.add(target.dataset.title);
+    else open.delete(target.dataset.title);
+  }, true);
 }
 
 export function showFindings({ findings, now }, place) {

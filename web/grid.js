@@ -6,6 +6,7 @@ import { setText } from "./morph.js";
 const COLUMNS = [
   { key: "symbol", title: "Symbol", meaning: "Symbol of the instrument; ★ if it is on the watch list", text: (record) => record.symbol },
   { key: "venue", title: "Venue", meaning: "Venue of the instrument", text: (record) => record.venue },
+  { key: "feed", title: "Feed", meaning: "Feed that its quotes come from", text: (record) => record.feed },
   { key: "bidShares", title: "Bid size", meaning: "Size at the best bid", text: (record) => (record.bid === null ? "" : short(record.bidShares)) },
   { key: "bid", meaning: "Highest price that somebody bids", title: "Bid", text: (record) => price(record.bid), move: "bidMove" },
   { key: "ask", meaning: "Lowest price at which somebody offers", title: "Ask", text: (record) => price(record.ask), move: "askMove" },
@@ -139,7 +140,7 @@ export class Grid {
 
   #sortBy(key) {
     const { key: before, descending } = this.#quotes.sorting;
-    const isName = key === "symbol" || key === "venue";
+    const isName = key === "symbol" || key === "venue" || key === "feed";
     this.sort(key, key === before ? !descending : !isName);
   }
 

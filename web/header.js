@@ -1,7 +1,7 @@
 // The header: which gateway this is, how it is, and the same in the tab's title and icon.
 
 import { summary } from "./findings.js";
-import { span } from "./format.js";
+import { span, timeOfDay } from "./format.js";
 import { feedState } from "./health.js";
 import { setText } from "./morph.js";
 import { at } from "./shell.js";
@@ -26,16 +26,22 @@ export function gatewayState(report) {
 }
 
 /** Shows the state in the title and the icon of the tab. */
-export function showTab({ state, text }) {
-    const title = `${MARKS[state]} ${text} – ${location.host} millpond`;
+export function showTab({ state, text }, report) {
+  const name = report === null ? "millpond" : `${report.gateway.name} ${report.gateway.host}`;
+  const title = `${MARKS[state]} ${text} – ${name}`;
   if (document.title !== title) document.title = title;
   const icon = ICONS[state] ?? "icon.svg";
   if (at("icon").getAttribute("href") !== icon) at("icon").setAttribute("href", icon);
 }
 
 /** Shows which gateway it is, and since when it runs. */
-export function showGateway({ now, started }) {
-  setText(at("gateway-name"), location.host);
+export function showGateway({ gateway, now, started }) {
+  setText(at("gateway-name"), gateway.host === "" ? gateway.name : `${gateway.name} on ${gateway.host}`);
+  setText(at("gateway-version"), gateway.version);
   setText(at("gateway-uptime"), `up ${span(now - started)}`);
-  at("gateway-uptime").title = `since ${new Date(started / 1e6).toLocaleString()}`;
+  at("gateway-uptime").title = `since ${new Date(started / 1e6).toLocaleString()} (${timeOfDay(started)})`;
+  const { config } = gateway;
+  setText(at("gateway-config"), config === null ? "no configuration file" : config.file);
+  at("gateway-config").title = config === null ? "The gateway was configured on the command line" : config.file;
+  at("gateway-changed").hidden = config === null || !config.changed;
 }

@@ -7,11 +7,11 @@ import { statusTable } from "./status-table.js";
 const bad = (value, state = "error") => [count(value), value > 0 ? state : ""];
 const SEVERITIES = ["error", "warning", "info"];
 
-/** The first of the worst findings; undefined without any. */
-const worstOf = (findings) => SEVERITIES.map((severity) => findings.find((finding) => finding.severity === severity)).find((finding) => finding !== undefined);
-
 /** The worst severity of the findings about `what`; `otherwise` without any. */
-const stateOf = (report, what, otherwise = "good") => worstOf(report.findings.filter(({ of }) => of === what))?.severity ?? otherwise;
+function stateOf(report, what, otherwise = "good") {
+  const severities = report.findings.filter((finding) => finding.of === what).map(({ severity }) => severity);
+  return SEVERITIES.find((severity) => severities.includes(severity)) ?? otherwise;
+}
 
 const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now - since))} ago`);
 
@@ -22,8 +22,8 @@ const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now 
 export function feedState(report, feed) {
   const of = `feed '${feed.name}'`;
   const waits = feed.packets === 0;
-  const worst = worstOf(report.findings.filter((finding) => finding.of === of && !(waits && finding.stage === "no datagrams" && finding.severity === "warning")));
-  if (worst !== undefined) return { state: worst.severity, text: worst.stage };
+  const worst = report.findings.find((finding) => finding.of === of && !(waits && finding.stage === "no datagrams" && finding.severity === "warning"));
+  if (worst !== undefined) return { state: stateOf(report, of), text: worst.stage };
   if (waits) return { state: "waiting", text: "waiting for the first datagram" };
   return feed.quotes === 0 ? { state: "info", text: "connected" } : { state: "good", text: "healthy" };
 }
@@ -69,12 +69,9 @@ function peers(sink) {
   return sink.clients === null ? "" : `${count(sink.clients)} ${sink.clients === 1 ? "client" : "clients"}`;
 }
 
-/** Lag from which what waits counts as a backlog: some sinks delay events on purpose. */
-const BACKLOG_NS = 1e9;
-
-/** How long the sink will take to pass on its backlog, at the rates of the last second. */
+/** How long the sink will take to pass on what waits, at the rates of the last second. */
 function drainTime(report, sink) {
-  if (sink.queued === 0 || sink.lag_ns < BACKLOG_NS) return "–";
+  if (sink.queued === 0) return "–";
   const ring = report.rings.find(({ name }) => name === sink.ring);
   const gain = sink.delivered_per_second - (ring?.published_per_second ?? 0);
   return gain > 0 ? span((sink.queued / gain) * 1e9) : ["not falling", "warning"];
@@ -90,7 +87,7 @@ const SINK_COLUMNS = [
   ["Delivered/s", "Events passed on in the last second"],
   ["Queued", "Events that wait to be passed on"],
   ["Lag", "Longest time from the receipt of an event until it was passed on, in the last second"],
-  ["Drains in", "Time until a backlog of more than a second is passed on, at the rates of the last second"],
+  ["Drains in", "Time until nothing waits, at the rates of the last second"],
   ["Delivered", "Events passed on since the sink started"],
   ["Filtered", "Events that the sink does not pass on by design"],
   ["Conflated", "Events that a newer one has replaced before they were passed on"],

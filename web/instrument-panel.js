@@ -19,11 +19,8 @@ function changeOf({ first, last }) {
 const STATES = { trading: "trading", halted: "halted", paused: "paused", quotation_only: "quotation only", operational_halt: "operational halt" };
 const SHORT_SALE = { allowed: "short sale allowed", restricted_now: "short sale restricted", restricted_earlier: "short sale restricted since an earlier day" };
 
-/** The state as text and its mark. The quote's halt outlives a status that says that the instrument trades. */
-export function stateOf(status, halted) {
-  const known = status !== null && status.state in STATES;
-  if (halted && (!known || status.state === "trading")) return ["halted", "error"];
-  if (!known) return [NONE, ""];
+function stateOf(status, halted) {
+  if (status === null || !(status.state in STATES)) return halted ? ["halted", "error"] : [NONE, ""];
   const reason = status.reason ? ` (${status.reason})` : "";
   return [`${STATES[status.state]}${reason}`, status.state === "trading" ? "" : "error"];
 }
@@ -68,17 +65,15 @@ export class InstrumentPanel {
     const { facts } = instrument;
     this.#ladder.draw(instrument.book, problemOf(instrument));
     showTape(instrument.trades, instrument.since, this.#place.tape);
-    const known = facts !== null;
-    this.#place.tape.dataset.stale = known && !instrument.current;
-    this.#place.facts.dataset.stale = known && !instrument.factsCurrent;
     morph(this.#place.facts, ...this.#facts(instrument).map(([title, value, mark, meaning]) => make("div", { title: meaning },
-      make("dt", {}, title), make("dd", { title: value, ...(mark === "" ? {} : { "data-mark": mark }) }, value))));
+      make("dt", {}, title), make("dd", mark === "" ? {} : { "data-mark": mark }, value))));
     setText(this.#place.note, InstrumentPanel.#note(facts, instrument));
   }
 
   #facts(instrument) {
     const trades = instrument.facts?.trades ?? null;
-    const last = instrument.trades.last ?? (trades === null ? null : { price: trades.last, move: 0 });
+    const newest = instrument.trades.list.find((one) => !one.lost && !one.broken);
+    const last = newest ?? (trades === null ? null : { price: trades.last, move: 0 });
     const [change, direction] = trades === null ? [NONE, ""] : changeOf({ first: trades.first, last: last.price });
     const [state, bad] = stateOf(instrument.status, instrument.halted);
     const of = (value) => (trades === null ? NONE : price(value));
@@ -98,10 +93,6 @@ export class InstrumentPanel {
   /** What the statistics do and do not cover. */
   static #note(facts, instrument) {
     if (!facts) return "";
-    if (!instrument.factsCurrent) {
-      const what = instrument.current ? "Statistics" : "Statistics and trades";
-      return `${what} are not current: as of ${timeOfDay(instrument.factsAt * 1e6).slice(0, 8)}`;
-    }
     const parts = [];
     if (facts.trades === null) parts.push("No trade yet");
     else {

@@ -9,10 +9,6 @@ import { Trades } from "./trades.js";
 
 const INTERVAL_MS = 100;
 const FACTS_EVERY_MS = 1_000;
-/** Age from which facts are not current. */
-const FACTS_LATE_MS = 3_000;
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 5_000;
 
 /** Returns the levels to request of a feed that sends `depth` of them. */
 const levelsOf = (depth) => (depth === "full" ? DEPTH : Math.min(DEPTH, depth));
@@ -20,9 +16,6 @@ const levelsOf = (depth) => (depth === "full" ? DEPTH : Math.min(DEPTH, depth));
 export class Instrument {
   #socket;
   #changed;
-  #adopted;
-  #pause = FIRST_PAUSE_MS;
-  #retryAt = 0; // Date.now() of the next attempt after the socket has closed by itself
   #levels = null; // of the subscription; null without one
   #quote = new Book(); // the best prices, for a feed without levels
   #levelBook = new Book();
@@ -31,8 +24,6 @@ export class Instrument {
   venue = "";
   /** The element of `api/instruments`; null until it is known, undefined if there is no such instrument. */
   facts = null;
-  /** Date.now() of the newest facts; 0 before the first. */
-  factsAt = 0;
   /** Number of instruments with this symbol. */
   namesakes = 0;
   /** UTC nanoseconds from which on `trades` has them. */
@@ -46,30 +37,22 @@ export class Instrument {
   halted = false;
   refusal = ""; // the gateway's error for the subscription
 
-  /**
-   * changed(): called when something to be drawn has changed. adopted(): called when an instrument that was opened
-   * without a venue has got the only one of its symbol.
-   */
-  constructor(changed, adopted = () => {}) {
+  /** changed(): called when something to be drawn has changed. */
+  constructor(changed) {
     this.#changed = changed;
-    this.#adopted = adopted;
     this.#socket = new Socket({
       open: () => {
         this.#forget();
         this.#socket.send({ unsubscribe: ["*"] });
-        this.#socket.send({ mode: "conflate", interval_ms: INTERVAL_MS });
+        this.#socket.send({ mode: "conflate", interval_ms: INTERVAL_MS, name: "page, instrument" });
         this.#levels = null;
         this.#subscribe();
       },
       lines: (lines) => {
-        this.#pause = FIRST_PAUSE_MS;
         for (const line of lines) this.#apply(line);
         changed();
       },
-      close: () => {
-        this.#retryAt = Date.now() + this.#pause;
-        this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
-      },
+      close: () => {},
       change: changed,
     });
     this.#pollFacts();
@@ -89,11 +72,6 @@ export class Instrument {
     return this.#socket.live && !this.#socket.late;
   }
 
-  /** Whether the facts are as new as they should be. */
-  get factsCurrent() {
-    return this.current && Date.now() - this.factsAt <= FACTS_LATE_MS;
-  }
-
   /** Opens an instrument; closes it if the symbol is empty. */
   open(venue, symbol) {
     if (venue === this.venue && symbol === this.symbol) return;
@@ -101,9 +79,7 @@ export class Instrument {
     this.symbol = symbol;
     this.venue = venue;
     this.facts = null;
-    this.factsAt = 0;
     this.#levels = null;
-    this.#retryAt = 0;
     this.#forget();
     if (symbol === "") this.#socket.close();
     else this.#askFacts();
@@ -112,42 +88,29 @@ export class Instrument {
 
   /** Connects when something is open; called while the gateway answers. */
   tend() {
-    if (this.symbol !== "" && this.#socket.closed && Date.now() >= this.#retryAt) this.#socket.connect();
+    if (this.symbol !== "" && this.#socket.closed) this.#socket.connect();
   }
 
   #forget() {
     this.#quote.forget();
     this.#levelBook.forget();
-    this.#forgetSession(0);
-    this.refusal = "";
-  }
-
-  /** Forgets what a session of the venue has said. */
-  #forgetSession(since) {
     this.trades.forget();
-    this.since = since;
+    this.since = 0;
     [this.status, this.collar, this.shortSale, this.auction] = [null, null, null, null];
     this.halted = false;
-  }
-
-  /** Whether an event of a whole channel concerns the instrument; its channel is not known before its first event. */
-  #concerns(line) {
-    return line.channel === undefined || line.channel === (this.facts?.channel ?? line.channel);
+    this.refusal = "";
   }
 
   #apply(line) {
     if (line.symbol !== undefined && line.symbol !== null && line.symbol !== this.symbol) return; // of the last one opened
     this.#levelBook.apply(line);
-    if (this.#levels !== null && this.#concerns(line)) this.trades.apply(line);
+    this.trades.apply(line);
     switch (line.type) {
       case "quote":
         this.#quote.apply(Instrument.#bookOf(line));
         this.halted = line.halted === true;
         break;
-      case "status":
-        if (line.symbol !== null) this.status = line; // else of the channel: the venue halts instruments one by one
-        break;
-      case "missed": this.status = null; break;
+      case "status": this.status = line; break;
       case "imbalance": this.auction = line; break;
       case "band":
         if (line.band === "collar") this.collar = line;
@@ -156,10 +119,8 @@ export class Instrument {
       case "error": this.refusal = line.text; break;
       // Quotes do not name their channel: a clear without a symbol may concern this one.
       case "clear":
-        if (line.symbol === null) {
-          if (line.reason === "new_session" && this.#concerns(line)) this.#forgetSession(line.timestamp);
-          this.#refresh();
-        } else this.#quote.forget();
+        if (line.symbol === null) this.#refresh();
+        else this.#quote.forget();
         break;
       default: break;
     }
@@ -198,11 +159,7 @@ export class Instrument {
       const { instruments } = await ask(`api/instruments?symbol=${encodeURIComponent(symbol)}`);
       if (symbol !== this.symbol || venue !== this.venue) return;
       this.namesakes = instruments.length;
-      const adopts = venue === "" && instruments.length === 1 && instruments[0].venue !== "";
-      if (adopts) this.venue = instruments[0].venue;
-      this.facts = instruments.find((one) => one.venue === this.venue);
-      this.factsAt = Date.now();
-      if (adopts) this.#adopted();
+      this.facts = instruments.find((one) => one.venue === venue);
       this.#subscribe();
       this.#changed();
     } catch {

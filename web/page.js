@@ -1,12 +1,14 @@
 // The gateway's page: connects the link, the quotes, the grid, the chart and the open instrument.
 
 import { Chart } from "./chart.js";
+import { Clients } from "./clients.js";
 import { ask } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
 import { showFindings } from "./findings.js";
 import { Grid } from "./grid.js";
 import { gatewayState, showGateway, showTab } from "./header.js";
 import { showHealth } from "./health.js";
+import { HistoryPanel } from "./history-panel.js";
 import { Instrument } from "./instrument.js";
 import { InstrumentPanel } from "./instrument-panel.js";
 import { showLatency } from "./latency.js";
@@ -26,11 +28,10 @@ const CLOCK_EVERY_MS = 1_000;
 const MAX_FOLLOWED = 500;
 
 const quotes = new Quotes();
+const clients = new Clients(at("clients"), () => view.filter);
+const past = new HistoryPanel({ route: () => view.route, change: (parts) => view.change(parts) });
 const watchList = new WatchList();
-const instrument = new Instrument(() => frame.ask(), () => {
-  view.change({ venue: instrument.venue });
-  view.showInstrument();
-});
+const instrument = new Instrument(() => frame.ask());
 const panel = new InstrumentPanel({ facts: at("facts"), ladder: at("ladder"), tape: at("tape"), book: at("book-state"), note: at("facts-note") });
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
 const grid = new Grid(at("quotes"), quotes, {
@@ -52,7 +53,7 @@ const venueOf = (symbol) => quotes.find(symbol)?.venue.split(", ")[0] ?? "";
 const view = {
   route: parseRoute(location.hash),
   sought: "", // symbol whose row is to be scrolled to once it is known
-  /** The filter of feeds and sinks. */
+  /** The filter of feeds, sinks and clients. */
   get filter() {
     return { text: this.route.filter, bad: this.route.bad };
   },
@@ -87,10 +88,11 @@ const view = {
     instrument.open(venue, symbol);
     const chosen = grid.chosen;
     at("overview-link").href = formatRoute({ ...this.route, symbol: "" });
+    at("instrument-link").hidden = chosen === "";
     at("instrument-link").href = formatRoute({ ...this.route, symbol: chosen, venue: symbol === chosen ? venue : venueOf(chosen) });
     at(symbol === "" ? "overview-link" : "instrument-link").setAttribute("aria-current", "page");
     at(symbol === "" ? "instrument-link" : "overview-link").removeAttribute("aria-current");
-    at("watch").disabled = chosen === "";
+    at("watch").hidden = chosen === "";
     at("watch").setAttribute("aria-pressed", watchList.has(chosen));
     setText(at("chart-venue"), symbol === chosen ? venue : venueOf(chosen));
     setText(at("watched"), `★ Watch list (${count(watchList.size)})`);
@@ -153,6 +155,7 @@ const link = new Link({
   report(next) {
     report = next;
     tokenMissing = false;
+    quotes.nameFeeds(next.feeds);
     instrument.tend();
     showReport();
   },
@@ -205,9 +208,9 @@ const names = {
     try {
       if (link.live) {
         const from = this.next;
-        const { symbols, venues, next } = await ask(`api/symbols?first=${from}`);
+        const { symbols, venues, channels, next } = await ask(`api/symbols?first=${from}`);
         if (from === this.next) {
-          quotes.name(symbols, venues);
+          quotes.name(symbols, venues, channels);
           this.next = next;
           if (symbols.length > 0) {
             view.showInstrument();
@@ -237,8 +240,7 @@ function showLink() {
   else if (link.heard !== 0) [state, text] = ["error", `Connection lost. ${asOf}`];
   pill.dataset.state = state;
   setText(at("health-text"), text);
-  pill.title = text;
-  showTab({ state, text });
+  showTab({ state, text }, report);
   body.dataset.signedOut = tokenMissing;
   // The countdown is not part of the status text: a screen reader would read it out each second.
   const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
@@ -252,6 +254,9 @@ function showReport() {
   showFindings(report, at("findings"));
   showGateway(report);
   showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") }, view.filter);
+  clients.show(report);
+  past.offer(report);
+  past.draw();
   showRingChoice();
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
   if (ring) showLatency(ring[at("latency-which").value], at("latency"));
@@ -301,6 +306,7 @@ at("only-bad").addEventListener("click", () => {
   at("only-bad").setAttribute("aria-pressed", view.route.bad);
   if (report) showReport();
 });
+at("disconnect-cancel").addEventListener("click", () => at("disconnect").close());
 watchList.follow(() => {
   view.showInstrument();
   filter();
@@ -308,10 +314,12 @@ watchList.follow(() => {
 addEventListener("hashchange", () => {
   view.follow();
   if (report) showReport();
+  past.draw(true);
 });
 view.follow();
 startShell(() => {
   chart.recolour();
+  past.recolour();
   frame.ask();
 });
 for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());

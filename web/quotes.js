@@ -6,14 +6,14 @@ const EMPTY = { price: null, shares: 0 };
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
-    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", namesakes: 0,
+    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", channel: null, feed: "", namesakes: 0,
   };
 }
 
 const move = (from, to) => (from === null || to === null || from === to ? 0 : Math.sign(to - from));
 
 /** Keys that quotes do not change. */
-const NAMES = new Set(["symbol", "venue"]);
+const NAMES = new Set(["symbol", "venue", "feed"]);
 
 /** States in which an instrument does not trade. */
 const HALTED = new Set(["halted", "paused", "quotation_only", "operational_halt"]);
@@ -25,8 +25,8 @@ export class Quotes {
   #descending = false;
   #search = "";
   #watched = null; // shows only what it has
+  #feedNames = new Map(); // by channel
   #stale = true;
-  #venues = new Set(); // of the named instruments
 
   get size() {
     return this.#records.size;
@@ -37,21 +37,35 @@ export class Quotes {
   }
 
   /** Adds instruments without a quote. Those of several venues with one symbol share a record, and their quotes mix. */
-  name(symbols, venues = []) {
+  name(symbols, venues = [], channels = []) {
     symbols.forEach((symbol, index) => {
       const record = this.#record(symbol);
       const venue = venues[index] ?? "";
-      this.#venues.add(venue);
       record.namesakes += 1;
       if (record.namesakes === 1) record.venue = venue;
       else if (!record.venue.split(", ").includes(venue)) record.venue += `, ${venue}`;
+      record.channel = channels[index] ?? null;
+      record.feed = this.#feedNames.get(record.channel) ?? "";
       record.version += 1;
     });
   }
 
-  /** Whether the instruments have more than one venue. */
+  /** Names the feeds of the channels. feeds: {name, channel} of each. */
+  nameFeeds(feeds) {
+    const same = feeds.length === this.#feedNames.size && feeds.every(({ name, channel }) => this.#feedNames.get(channel) === name);
+    if (same) return;
+    this.#feedNames = new Map(feeds.map(({ name, channel }) => [channel, name]));
+    for (const record of this.#records.values()) {
+      record.feed = this.#feedNames.get(record.channel) ?? "";
+      record.version += 1;
+    }
+    this.#stale = true;
+  }
+
+  /** Whether the instruments have more than one venue or feed. */
   get areMixed() {
-    return this.#venues.size > 1;
+    const [first, ...rest] = this.#records.values();
+    return rest.some(({ venue, feed }) => venue !== first.venue || feed !== first.feed);
   }
 
   /** Applies one parsed line; returns the record that it changed, or undefined. */
@@ -67,7 +81,6 @@ export class Quotes {
   /** Removes all symbols. */
   forget() {
     this.#records.clear();
-    this.#venues.clear();
     this.#stale = true;
   }
 
@@ -76,8 +89,8 @@ export class Quotes {
     for (const symbol of symbols) {
       const record = this.#records.get(symbol);
       if (!record) continue;
-      const { venue, namesakes, version } = record;
-      Object.assign(record, recordOf(symbol), { venue, namesakes, version: version + 1 });
+      const { venue, channel, feed, namesakes, version } = record;
+      Object.assign(record, recordOf(symbol), { venue, channel, feed, namesakes, version: version + 1 });
     }
   }
 

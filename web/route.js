@@ -1,6 +1,8 @@
 // The address of a view: `#/VENUE/SYMBOL?search=..&list=watch`, or `#/?filter=..&rows=bad` for the overview. A venue without a name is "-".
 
 const NO_VENUE = "-";
+/** Minutes of the history that can be shown; the first unless the address says otherwise. */
+const RANGES = [15, 60, 360, 1_440];
 
 /** Returns the parts of a location's hash; symbol is empty for the overview. */
 export function parseRoute(hash) {
@@ -14,16 +16,24 @@ export function parseRoute(hash) {
     watched: parameters.get("list") === "watch",
     filter: parameters.get("filter") ?? "",
     bad: parameters.get("rows") === "bad",
+    range: RANGES.includes(Number(parameters.get("range"))) ? Number(parameters.get("range")) : RANGES[0],
+    source: parameters.get("source") ?? "",
+    kind: parameters.get("events") ?? "",
+    utc: parameters.get("zone") === "utc",
   };
 }
 
 /** The hash of a view. */
-export function formatRoute({ venue = "", symbol = "", search = "", watched = false, filter = "", bad = false }) {
+export function formatRoute({ venue = "", symbol = "", search = "", watched = false, filter = "", bad = false, range = RANGES[0], source = "", kind = "", utc = false }) {
   const parameters = new URLSearchParams();
   if (search !== "") parameters.set("search", search);
   if (watched) parameters.set("list", "watch");
   if (filter !== "") parameters.set("filter", filter);
   if (bad) parameters.set("rows", "bad");
+  if (range !== RANGES[0]) parameters.set("range", range);
+  if (source !== "") parameters.set("source", source);
+  if (kind !== "") parameters.set("events", kind);
+  if (utc) parameters.set("zone", "utc");
   const path = symbol === "" ? "" : `${encodeURIComponent(venue === "" ? NO_VENUE : venue)}/${encodeURIComponent(symbol)}`;
   return `#/${path}${parameters.size === 0 ? "" : `?${parameters}`}`;
 }

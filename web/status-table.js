@@ -31,11 +31,10 @@ export function statusTable(place, { first, columns, items, key, state, row, fil
   place.style.setProperty("--rows", String(Math.min(MAX_ROWS, Math.max(1, lines))));
   const head = (title, meaning) => make("th", { scope: "col", title: meaning }, title);
   const hidden = described.length - shown.length;
-  const note = hidden > 0 ? `The filter hides ${count(hidden)}.` : shown.length === 0 ? "None." : "";
-  const last = note === "" ? [] : [make("tr", { class: "note" }, make("td", { colspan: columns.length + 1 }, note))];
+  const none = shown.length > 0 ? [] : [make("tr", { class: "note" }, make("td", { colspan: columns.length + 1 }, hidden > 0 ? `The filter hides ${count(hidden)}.` : "None."))];
   return make("table", { class: "plain" },
     make("thead", {}, make("tr", {}, head(first, `${count(items.length)} in total; bad rows first`), ...columns.map(([title, meaning]) => head(title, meaning)))),
-    make("tbody", {}, ...shown.flatMap((one) => rows(one, columns)), ...last));
+    make("tbody", {}, ...shown.flatMap((one) => rows(one, columns)), ...none));
 }
 
 function rows({ key, name, more, state, values, below = [] }, columns) {

@@ -21,7 +21,7 @@ function row(trade) {
 /** Shows the trades of the list. since: UTC nanoseconds at which the list began. */
 export function showTape(trades, since, place) {
   const rows = trades.list.slice(0, SHOWN).map(row);
-  const none = rows.length === 0 ? [make("tr", { class: "none" }, make("td", { colspan: "4" }, since === 0 ? "" : `No trade since ${timeOfDay(since).slice(0, 8)}`))] : [];
+  const none = rows.length === 0 ? [make("tr", { class: "lost" }, make("td", { colspan: "4" }, since === 0 ? "" : `No trade since ${timeOfDay(since).slice(0, 8)}`))] : [];
   morph(place, make("table", { class: "tape" },
     make("caption", { class: "hidden" }, "Trades since the instrument was opened, newest first"),
     make("thead", {}, make("tr", {}, ...[["Time", "Receive time"], ["Price", "An arrow shows the move from the trade before"], ["Size", "Shares or contracts"], ["", ""]]

@@ -8,13 +8,8 @@ const NOT_PRINTABLE = 64;
 const MARKS = [[HIDDEN, "hidden"], [CROSS, "auction"], [NOT_PRINTABLE, "not printable"]];
 
 export class Trades {
-  /** Newest first: {time, price, size, id, move, marks, printable, broken}, and {time, lost} where trades may be missing. */
+  /** Newest first: {time, price, size, id, move, marks, broken}, and {time, lost} where trades may be missing. */
   list = [];
-
-  /** The newest trade that makes the last price; undefined without any. */
-  get last() {
-    return this.list.find((one) => !one.lost && !one.broken && one.printable);
-  }
 
   forget() {
     this.list = [];
@@ -25,19 +20,17 @@ export class Trades {
     switch (line.type) {
       case "trade": return this.#add(line);
       case "trade_break": return this.#break(line.trade_id);
-      // A gap by silence alone has lost nothing: if it has, a gap in the sequence follows.
-      case "gap": return line.reason !== "silence" && this.#lose(line.timestamp);
+      case "gap": return this.#lose(line.timestamp);
       case "missed": return this.#lose(0);
       default: return false;
     }
   }
 
   #add({ timestamp, price, shares, trade_id: id, flags = 0 }) {
-    const before = this.last;
-    const printable = (flags & NOT_PRINTABLE) === 0;
-    const move = before === undefined || !printable ? 0 : Math.sign(price - before.price);
+    const before = this.list.find((one) => !one.lost && !one.broken);
+    const move = before === undefined ? 0 : Math.sign(price - before.price);
     const marks = MARKS.filter(([flag]) => (flags & flag) !== 0).map(([, word]) => word);
-    return this.#keep({ time: timestamp, price, size: shares, id, move, marks, printable, broken: false });
+    return this.#keep({ time: timestamp, price, size: shares, id, move, marks, broken: false });
   }
 
   #break(id) {
@@ -49,7 +42,7 @@ export class Trades {
 
   /** Marks a loss, once for several in a row. */
   #lose(time) {
-    return !this.list[0]?.lost && this.#keep({ time, lost: true });
+    return this.list.length > 0 && !this.list[0].lost && this.#keep({ time, lost: true });
   }
 
   #keep(one) {

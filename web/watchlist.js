@@ -25,11 +25,7 @@ export class WatchList {
   /** Adds the symbol, or removes it if it is on the list. */
   toggle(symbol) {
     if (!this.#symbols.delete(symbol)) this.#symbols.add(symbol);
-    try {
-      localStorage.setItem(KEY, JSON.stringify([...this.#symbols]));
-    } catch {
-      // Full or forbidden: the list lasts as long as the page.
-    }
+    localStorage.setItem(KEY, JSON.stringify([...this.#symbols]));
   }
 
   /** Reads the list again, after another tab has changed it. Calls changed() then. */

@@ -67,26 +67,14 @@ test("trades are newest first, with their direction and marks, and a broken one 
   assert.equal(trades.list[0].move, 0, "compared with the last trade that is not broken");
 });
 
-test("a trade that another one includes does not make the last price", () => {
+test("a loss is marked once until the next trade", () => {
   const trades = new Trades();
-  trades.apply(trade(12, 1, { flags: 64 }));
-  assert.deepEqual([trades.last, trades.list[0].marks], [undefined, ["not printable"]]);
-  trades.apply(trade(10, 2));
-  trades.apply(trade(13, 3, { flags: 64 }));
-  assert.deepEqual([trades.last.price, trades.list[0].move], [10, 0]);
-  trades.apply(trade(11, 4));
-  assert.deepEqual([trades.last.price, trades.last.move], [11, 1]);
-});
-
-test("a loss is marked once until the next trade, also before the first; silence is no loss", () => {
-  const trades = new Trades();
-  trades.apply({ type: "gap", timestamp: 1, reason: "silence" });
-  assert.deepEqual(trades.list, []);
-  trades.apply({ type: "missed", count: 1 });
+  trades.apply({ type: "gap", timestamp: 1 });
+  assert.equal(trades.list.length, 0);
   trades.apply(trade(10, 1));
-  trades.apply({ type: "gap", timestamp: 6, reason: "sequence" });
+  trades.apply({ type: "gap", timestamp: 6 });
   trades.apply({ type: "missed", count: 2 });
-  assert.deepEqual(trades.list.map(({ lost }) => lost === true), [true, false, true]);
+  assert.deepEqual(trades.list.map(({ lost }) => lost === true), [true, false]);
 });
 
 test("the list of trades does not grow without bound", () => {
@@ -96,14 +84,15 @@ test("the list of trades does not grow without bound", () => {
   assert.equal(trades.list[0].price, 999);
 });
 
-const ROUTE = { venue: "", symbol: "", search: "", watched: false, filter: "", bad: false };
+const ROUTE = { venue: "", symbol: "", search: "", watched: false, filter: "", bad: false, range: 15, source: "", kind: "", utc: false };
 
 test("an address survives formatting and parsing, whatever the names are", () => {
   for (const route of [
     { ...ROUTE, venue: "XNAS", symbol: "AAPL" }, { ...ROUTE, symbol: "A/B %?#", search: "a b&c", watched: true, filter: "é" },
-    { ...ROUTE, search: "x", filter: "web", bad: true },
+    { ...ROUTE, search: "x", filter: "web", bad: true, range: 60, source: "feed 'a b'", kind: "gap", utc: true },
   ]) assert.deepEqual(parseRoute(formatRoute(route)), route);
   assert.equal(formatRoute({ venue: "XNAS", symbol: "AAPL" }), "#/XNAS/AAPL");
   assert.deepEqual(parseRoute(""), ROUTE);
+  assert.equal(parseRoute("#/?range=7").range, 15);
   assert.equal(parseRoute("#/XNAS/100%").symbol, "100%");
 });

@@ -14,7 +14,7 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.MILLPOND_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 }
 
-/** Opens a page, which notes the layout shifts of its boxes from the start on. */
+/** Opens a page, which counts its layout shifts from the start on. */
 export async function open(browser, url, options) {
   const context = await browser.newContext({ reducedMotion: "no-preference", ...options });
   context.setDefaultTimeout(PATIENCE_MS);
@@ -24,10 +24,7 @@ export async function open(browser, url, options) {
     globalThis.shifts = [];
     new PerformanceObserver((list) => {
       for (const { value, hadRecentInput, sources } of list.getEntries()) {
-        // The digits of a right-aligned number that grows count as a shift of its text: boxes do not move for it.
-        const moved = sources.filter(({ node }) => node?.nodeType === Node.ELEMENT_NODE);
-        if (hadRecentInput || moved.length === 0) continue;
-        globalThis.shifts.push(`${value.toFixed(4)}: ${moved.map(({ node, previousRect: from, currentRect: to }) => `${node.id || `${node.nodeName}.${node.className} in ${node.closest("[id]")?.id}`} ${from.x},${from.y} > ${to.x},${to.y}`).join("; ")}`);
+        if (!hadRecentInput) globalThis.shifts.push(`${value.toFixed(4)}: ${sources.map(({ node }) => node?.id || node?.parentElement?.id || node?.nodeName).join(" ")}`);
       }
     }).observe({ type: "layout-shift", buffered: true });
   });

@@ -24,12 +24,12 @@ export async function freePort() {
 
 /**
  * Starts a gateway with one feed and one web sink. more: further arguments. web: settings of the web sink. feeds: names
- * of the further feeds among the arguments. stale: seconds of silence that are a fault; 0: none, a slow machine is not one.
+ * of the further feeds among the arguments.
  */
-export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes", feeds = [], metrics = "off", stale = 0 } = {}) {
+export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes", feeds = [], metrics = "off" } = {}) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
   const child = spawn(program, [
-    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format},stale_seconds=${stale}`,
+    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format}`,
     "--web", web, "--metrics", metrics, ...more,
   ]);
   let said = "";

@@ -52,7 +52,9 @@ struct WebSink::Network {
                .token = sink.access_.token,
                .tls = sink.access_.tls,
                .max_connections = kMaxConnections,
-               .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
+               // A request to act has the admin token in the place of the sink's.
+               .is_open = [](std::string_view path) { return find_asset(path) != nullptr || path == kDisconnectPath; },
+               .acts = sink.acts_,
                .on_refused = [&sink](std::string_view peer,
                                      std::string_view reason) { sink.log_refused(peer, reason); }},
               [&sink](const http::Request& request) { return sink.page(request); },
@@ -69,7 +71,7 @@ struct WebSink::Network {
         }
         clients.push_back(std::make_shared<Client>(shared, std::move(stream), sink.source()));
         auto& client = *clients.back();
-        sink.join(client.subscriber());
+        sink.join(client.subscriber(), client.peer());
         sink.counters_.accepted.add();
         sink.log_(service::Severity::info, sink.settings_.name + ".connect",
                   fmt::format("web sink '{}': client {} connected", sink.settings_.name, client.peer()));
@@ -84,13 +86,14 @@ struct WebSink::Network {
     std::vector<std::shared_ptr<Client>> clients;
 };
 
-WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log)
+WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, http::Acts acts,
+                 service::LogFunction log)
     : JsonLinesSink(settings.backlog),
       settings_(settings),
       access_(std::move(access)),
       pages_(std::move(pages)),
+      acts_(std::move(acts)),
       log_(std::move(log)),
-      books_(source().books),
       trades_(core::utc_nanos()),
       network_(std::make_unique<Network>(*this)) {}
 
@@ -166,6 +169,10 @@ void WebSink::serve_all(std::int64_t now_ns) {
     };
     std::erase_if(network_->clients, over);
     find_slowest();
+    for (const auto* subscriber : update_clients(now_ns)) {
+        const auto is_it = [&](const auto& client) { return &client->subscriber() == subscriber; };
+        (*std::ranges::find_if(network_->clients, is_it))->end(kDisconnected);
+    }
     counters_.clients.set(network_->clients.size());
 }
 
@@ -200,7 +207,7 @@ void WebSink::finish() {
 
 http::Page WebSink::page(const http::Request& request) const {
     if (const auto* asset = find_asset(request.path)) {
-        return {.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
+        return {.type = std::string{asset->type}, .body = std::string{asset->content}, .gzip = asset->gzip, .may_cache = true};
     }
     if (request.path == "/api/quotes") return quotes(request);
     if (request.path == "/api/symbols") return symbols(request);
@@ -258,12 +265,12 @@ http::Page WebSink::symbols(const http::Request& request) const {
         channels.append(separator).append(of ? fmt::format("{}", *of) : "null");
     }
     return {.type = "application/json",
-            .body = fmt::format("{{\"symbols\":[{}],\"venues\":[{}],\"channels\":[{}],\"next\":{}}}\n", symbols, venues,
-                                channels, end)};
+            .body = fmt::format("{{\"symbols\":[{}],\"venues\":[{}],\"channels\":[{}],\"next\":{}}}\n", symbols,
+                                venues, channels, end)};
 }
 
 std::optional<std::uint16_t> WebSink::channel(feed::InstrumentId id) const {
-    const auto of_book = books_.channel(id);
+    const auto of_book = books().channel(id);
     return of_book ? of_book : snapshot().channel(id);
 }
 
@@ -284,7 +291,7 @@ http::Page WebSink::instruments(const http::Request& request) const {
 void WebSink::append_instrument(std::string& body, feed::InstrumentId id) const {
     const auto& json = snapshot().json_symbol(id);
     const auto of = channel(id);
-    const auto levels = of ? books_.channel_depth(*of).depth : books_.common_depth().depth;
+    const auto levels = of ? books().channel_depth(*of).depth : books().common_depth().depth;
     body += fmt::format(R"({{"symbol":{},"venue":{},"channel":{},"depth":{},"trades":)", json.view(),
                         core::json_string(venues_[id].view()), of ? fmt::format("{}", *of) : "null",
                         levels == feed::kFullDepth ? "\"full\"" : fmt::format("{}", levels));

@@ -20,14 +20,14 @@
 
 namespace millpond::gateway::web {
 
-/// Serves JSON lines to WebSocket clients at /ws, current quotes at /api/quotes, names at /api/symbols, one
-/// instrument's trades of the session at /api/instruments, and the page's files. json_lines/request.hpp describes
-/// requests, json_lines/subscriber.hpp slow clients.
+/// Serves JSON lines to WebSocket clients at /ws, current quotes at /api/quotes, names at /api/symbols, one instrument's
+/// trades of the session at /api/instruments, and the page's files. json_lines/request.hpp describes requests, json_lines/subscriber.hpp slow clients.
 class WebSink final : public json_lines::JsonLinesSink {
 public:
-    /// Starts to listen. pages: other pages to serve; called on the sink's thread. Throws std::system_error that names
-    /// the address.
-    WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log);
+    /// Starts to listen. pages: other pages to serve; acts: POST requests to handle, empty: none; both are called on
+    /// the sink's thread. Throws std::system_error that names the address.
+    WebSink(const Settings& settings, ClientAccess access, http::Pages pages, http::Acts acts,
+            service::LogFunction log);
     ~WebSink() override;
 
     /// The listening address, with the port that the kernel chose.
@@ -71,9 +71,9 @@ private:
     Settings settings_;
     ClientAccess access_;
     http::Pages pages_;
+    http::Acts acts_;
     service::LogFunction log_;
     json_lines::Counters counters_;
-    const json_lines::DepthBooks& books_;
     TradeStatistics trades_;
     std::vector<feed::Venue> venues_;  // by instrument
     bool called_{false};
