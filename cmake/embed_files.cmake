@@ -1,29 +1,21 @@
 # cmake -DOUT=FILE.cpp -DHEADER=FILE.hpp -DNAMESPACE=millpond::x -DFILES="path|type|file;..." -P embed_files.cmake
 #
-# Writes the files into C++ source as the table behind find_asset of the header, each also compressed.
-find_program(GZIP gzip REQUIRED)
+# Writes the files into C++ source as the table behind find_asset of the header.
 set(bodies "")
 set(entries "")
 set(number 0)
-# Appends a constant with the file's bytes to `bodies`.
-macro(append_bytes name file)
-    file(READ "${file}" hex HEX)
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" escaped "${hex}")
-    string(REGEX REPLACE "(\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..)" "\\1\"\n    \"" escaped "${escaped}")
-    string(APPEND bodies "constexpr char ${name}[] =\n    \"${escaped}\";\n")
-endmacro()
 foreach(entry IN LISTS FILES)
     string(REPLACE "|" ";" parts "${entry}")
     list(GET parts 0 path)
     list(GET parts 1 type)
     list(GET parts 2 file)
-    execute_process(COMMAND "${GZIP}" -9nc "${file}" OUTPUT_FILE "${OUT}.gz" COMMAND_ERROR_IS_FATAL ANY)
-    append_bytes("kContent${number}" "${file}")
-    append_bytes("kGzip${number}" "${OUT}.gz")
-    string(APPEND entries "    {\"${path}\", \"${type}\", {kContent${number}, sizeof kContent${number} - 1}, {kGzip${number}, sizeof kGzip${number} - 1}},\n")
+    file(READ "${file}" hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" escaped "${hex}")
+    string(REGEX REPLACE "(\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..)" "\\1\"\n    \"" escaped "${escaped}")
+    string(APPEND bodies "constexpr char kContent${number}[] =\n    \"${escaped}\";\n")
+    string(APPEND entries "    {\"${path}\", \"${type}\", {kContent${number}, sizeof kContent${number} - 1}},\n")
     math(EXPR number "${number} + 1")
 endforeach()
-file(REMOVE "${OUT}.gz")
 file(WRITE "${OUT}" "#include \"${HEADER}\"
 
 #pragma GCC diagnostic ignored \"-Woverlength-strings\"  // clang counts the bytes of a whole file

@@ -2,23 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include <millpond/core/moment.hpp>
 
-#include "gateway/sinks/client_list.hpp"
-#include "service/build_info.hpp"
-#include "service/file_hashes.hpp"
 #include "service/settings/changed_keys.hpp"
 #include "service/settings/errors.hpp"
 #include "service/token.hpp"
@@ -49,11 +41,6 @@ std::vector<std::string> changes_that_need_restart(const Config& now, const Conf
     return changed;
 }
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 }  // namespace
 
 Gateway::Gateway(const Config& config, service::Log& log)
@@ -64,10 +51,6 @@ Gateway::Gateway(const Config& config, service::Log& log)
       sinks_({.rings = ring_names(config),
               .file_mode = config.file_mode,
               .pages = [this](const http::Request& request) { return page_.page(request); },
-              .acts = config.admin_token.empty() ? http::Acts{} : http::Acts{[this](const http::Request& request,
-                                                                                  std::string_view authorization) {
-                  return disconnect(request, authorization);
-              }},
               .added = [this](const Consumer& sink) { page_.add(sink); },
               .removed = [this](const Consumer& sink) { forget(sink); }},
              log),
@@ -83,13 +66,6 @@ Gateway::Gateway(const Config& config, service::Log& log)
     sinks_.open(config.sinks);
     monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), metrics_exposure(config),
                                                  core::MomentClock{}.now());
-    program_ = {.name = config.name.empty() ? config.rings.front().name : config.name,
-                .host = host_name(),
-                .version = std::string{service::build_info().version},
-                .config_file = config.file,
-                .config_changed = false,
-                .admits_admin = reload_page_.is_enabled()};
-    monitor_->set_program(program_);
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     for (const auto& pipeline : pipelines_) receive_log_.opened(*pipeline);
     warn_of(config);
@@ -113,39 +89,8 @@ void Gateway::watch() {
         pipeline->set_midnights(now.utc_ns);
         receive_log_.watch(*pipeline);
     }
-    check_config_file(now.monotonic_ns);
     monitor_->update(now);
     log_.report_suppressed();
-}
-
-void Gateway::check_config_file(std::int64_t monotonic_ns) {
-    constexpr std::int64_t kEveryNs = 2'000'000'000;
-    if (config_.file.empty() || monotonic_ns - config_checked_ns_ < kEveryNs) return;
-    config_checked_ns_ = monotonic_ns;
-    const auto on_disk = service::FileHashes{}.of({&config_.file, 1});
-    const std::lock_guard lock{file_hash_mutex_};
-    const bool changed = on_disk != config_.file_hash;
-    if (changed == std::exchange(program_.config_changed, changed)) return;
-    monitor_->set_program(program_);
-}
-
-http::Page Gateway::disconnect(const http::Request& request, std::string_view authorization) {
-    if (request.path != kDisconnectPath) return {};
-    if (!reload_page_.admits(authorization)) {
-        log_.warning("admin", "admin: a disconnect was requested with a wrong token or none");
-        return {.type = "text/plain", .body = "the admin token is required\n", .status = 401};
-    }
-    const auto sink = request.parameter("sink");
-    const auto id = request.number("id", 0);
-    const auto state = health();
-    for (const auto& known : state->sinks) {
-        if (known.name != sink || known.client_list == nullptr) continue;
-        const auto peer = known.client_list->disconnect(id);
-        if (peer.empty()) break;
-        log_.info("disconnect " + peer, "admin: client {} of sink '{}' is disconnected on request", peer, known.name);
-        return {.type = "text/plain", .body = fmt::format("{} is disconnected\n", peer), .status = 200};
-    }
-    return {.type = "text/plain", .body = "no such client\n", .status = 404};
 }
 
 void Gateway::warn_of(const Config& config) {
@@ -163,10 +108,6 @@ Reloaded Gateway::reconfigure(const Config& next) {
     Reloaded result{.done = {}, .refused = changes_that_need_restart(config_, next)};
     service::Token admin_token{config_.admin_token};
     sinks_.replace(next.sinks, result);
-    if (result.refused.empty()) {
-        const std::lock_guard lock{file_hash_mutex_};
-        config_.file_hash = next.file_hash;
-    }
     if (reload_page_.renew(std::move(admin_token))) result.done.emplace_back("the admin token was read again");
     monitor_->set_sinks(sinks_.watched());
     warn_of(next);
@@ -179,8 +120,7 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
     http::Acts acts;
     if (reload_page_.is_enabled()) {
         acts = [this](const http::Request& request, std::string_view authorization) {
-            return request.path == kDisconnectPath ? disconnect(request, authorization)
-                                                   : reload_page_.act(request, authorization);
+            return reload_page_.act(request, authorization);
         };
     }
     http_ = std::make_unique<http::Server>(http::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -68,10 +67,6 @@ public:
     [[nodiscard]] net::SocketAddress metrics_address() const;
 
 private:
-    /// Notes every two seconds whether the configuration file has changed since it was read.
-    void check_config_file(std::int64_t monotonic_ns);
-    /// Serves POST requests at kDisconnectPath; on any thread.
-    [[nodiscard]] http::Page disconnect(const http::Request& request, std::string_view authorization);
     void serve_metrics(const net::SocketAddress& listen);
     /// Logs the listeners that admit other machines without authentication or TLS.
     void warn_of(const Config& config);
@@ -80,9 +75,6 @@ private:
 
     service::Log& log_;
     Config config_;
-    std::mutex file_hash_mutex_;  // protects config_.file_hash
-    std::int64_t config_checked_ns_{0};
-    health::ProgramState program_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     ReceiveLog receive_log_;
     MetricsPage page_;

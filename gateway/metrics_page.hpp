@@ -18,7 +18,7 @@
 
 namespace millpond::gateway {
 
-/// The gateway's pages: /metrics, /health, /api/health and /api/clients.
+/// The gateway's pages: /metrics, /health and /api/health.
 ///
 /// Threads: page on any; the rest on one at a time.
 class MetricsPage {

@@ -37,7 +37,6 @@ SinkHost SinkSet::host_of(const std::string& sink) {
                 },
             .file_mode = options_.file_mode,
             .pages = options_.pages,
-            .acts = options_.acts,
             .journal = [this](const std::string& name) { return journal(name); }};
 }
 

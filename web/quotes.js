@@ -6,14 +6,11 @@ const EMPTY = { price: null, shares: 0 };
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
-    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", channel: null, feed: "", namesakes: 0,
+    state: "", version: 0, bidMove: 0, askMove: 0,
   };
 }
 
 const move = (from, to) => (from === null || to === null || from === to ? 0 : Math.sign(to - from));
-
-/** Keys that quotes do not change. */
-const NAMES = new Set(["symbol", "venue", "feed"]);
 
 /** States in which an instrument does not trade. */
 const HALTED = new Set(["halted", "paused", "quotation_only", "operational_halt"]);
@@ -24,8 +21,6 @@ export class Quotes {
   #key = "symbol";
   #descending = false;
   #search = "";
-  #watched = null; // shows only what it has
-  #feedNames = new Map(); // by channel
   #stale = true;
 
   get size() {
@@ -36,36 +31,9 @@ export class Quotes {
     return this.#records.get(symbol);
   }
 
-  /** Adds instruments without a quote. Those of several venues with one symbol share a record, and their quotes mix. */
-  name(symbols, venues = [], channels = []) {
-    symbols.forEach((symbol, index) => {
-      const record = this.#record(symbol);
-      const venue = venues[index] ?? "";
-      record.namesakes += 1;
-      if (record.namesakes === 1) record.venue = venue;
-      else if (!record.venue.split(", ").includes(venue)) record.venue += `, ${venue}`;
-      record.channel = channels[index] ?? null;
-      record.feed = this.#feedNames.get(record.channel) ?? "";
-      record.version += 1;
-    });
-  }
-
-  /** Names the feeds of the channels. feeds: {name, channel} of each. */
-  nameFeeds(feeds) {
-    const same = feeds.length === this.#feedNames.size && feeds.every(({ name, channel }) => this.#feedNames.get(channel) === name);
-    if (same) return;
-    this.#feedNames = new Map(feeds.map(({ name, channel }) => [channel, name]));
-    for (const record of this.#records.values()) {
-      record.feed = this.#feedNames.get(record.channel) ?? "";
-      record.version += 1;
-    }
-    this.#stale = true;
-  }
-
-  /** Whether the instruments have more than one venue or feed. */
-  get areMixed() {
-    const [first, ...rest] = this.#records.values();
-    return rest.some(({ venue, feed }) => venue !== first.venue || feed !== first.feed);
+  /** Adds symbols without a quote. */
+  name(symbols) {
+    for (const symbol of symbols) this.#record(symbol);
   }
 
   /** Applies one parsed line; returns the record that it changed, or undefined. */
@@ -88,9 +56,7 @@ export class Quotes {
   blank(symbols = [...this.#records.keys()]) {
     for (const symbol of symbols) {
       const record = this.#records.get(symbol);
-      if (!record) continue;
-      const { venue, channel, feed, namesakes, version } = record;
-      Object.assign(record, recordOf(symbol), { venue, channel, feed, namesakes, version: version + 1 });
+      if (record) Object.assign(record, recordOf(symbol), { version: record.version + 1 });
     }
   }
 
@@ -103,12 +69,6 @@ export class Quotes {
   /** Shows only symbols that contain the text, in any case. */
   search(text) {
     this.#search = text.trim().toUpperCase();
-    this.#stale = true;
-  }
-
-  /** Shows only the symbols of a list with has(symbol); null: all. Call it again when the list has changed. */
-  watch(list) {
-    this.#watched = list;
     this.#stale = true;
   }
 
@@ -128,7 +88,7 @@ export class Quotes {
 
   /** Whether quotes change the order. */
   get sortedByValue() {
-    return !NAMES.has(this.#key);
+    return this.#key !== "symbol";
   }
 
   /** Returns the records to show, in order. resort: sort again even if only values have changed. */
@@ -136,8 +96,7 @@ export class Quotes {
     if (!this.#stale && !(resort && this.sortedByValue)) return this.#shown;
     this.#stale = false;
     const all = [...this.#records.values()];
-    const watched = this.#watched === null ? all : all.filter(({ symbol }) => this.#watched.has(symbol));
-    this.#shown = this.#search === "" ? watched : watched.filter((record) => record.symbol.toUpperCase().includes(this.#search));
+    this.#shown = this.#search === "" ? all : all.filter((record) => record.symbol.toUpperCase().includes(this.#search));
     this.#shown.sort(this.#compare());
     return this.#shown;
   }

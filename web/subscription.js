@@ -24,7 +24,7 @@ export class Subscription {
     this.#followed.clear();
     this.#all = false;
     this.#link.send({ unsubscribe: ["*"] });
-    this.#link.send({ mode: "conflate", interval_ms: IN_VIEW_EVERY_MS, name: "page" });
+    this.#link.send({ mode: "conflate", interval_ms: IN_VIEW_EVERY_MS });
     this.#apply();
   }
 

@@ -39,7 +39,7 @@ int main() {
             "Trades that a handler has added up; " +
             shape,
         .not_measured = "receiving, publishing, the directory at the start"};
-    if (kDay) question.goals.push_back({.contender = "ItchDecoder", .at_most = 120});
+    if (kDay) question.goals.push_back({.contender = "ItchDecoder", .at_most = 100});
     std::vector<bench::Contender> contenders{{"limit: dense arrays", run<bench::Walk<bench::DenseBooks<kShape>>>},
                                              {"ItchDecoder", run<bench::Decoder<kShape>>}};
     if (kDay) {

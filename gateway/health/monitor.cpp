@@ -60,7 +60,6 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             state.name = config.name;
             state.ring = config.ring;
             state.format = config.format.name();
-            state.channel = *config.channel;
             state.listen = feed.receiver().report().local.to_string();
             if (config.connect.empty())
                 state.interface = config.interface.empty() ? net::interface_of(config.listen) : config.interface;
@@ -97,18 +96,12 @@ void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
         sink.ring = watched.thread->ring();
         sink.patience_ns = kLagNs + watched.holds.count();
         sink.exposed = watched.exposed;
-        sink.client_list = watched.thread->client_list();
         sink.since = core::monotonic_nanos();
         memories.emplace_back();
     }
     sinks_ = sinks;
     state_.sinks = std::move(states);
     sink_memory_ = std::move(memories);
-}
-
-void Monitor::set_program(ProgramState program) {
-    const std::lock_guard updating{updating_};
-    state_.program = std::move(program);
 }
 
 std::shared_ptr<const State> Monitor::state() const {
@@ -214,6 +207,8 @@ bool Monitor::update_feeds(const Pipeline& pipeline, std::int64_t now, double sp
         state.rejected.update(health.rejected, now);
         state.strays.update(health.strays, now);
         state.crossed.update(health.crossed, now);
+        state.books_incomplete = health.books_incomplete;
+        state.some_books_incomplete.update(health.books_incomplete != 0, now);
         const auto gapped = board.gapped(*feed.config().channel);
         lost = lost || gapped != std::exchange(memory.gapped, gapped);
         if (span == 0) return;

@@ -31,7 +31,7 @@ struct WatchedSink {
 /// Checks a gateway without work on the path of a quote: reads counters, the board and kernel tables, and keeps earlier
 /// values for start times and rates.
 ///
-/// Threads: update on one, set_sinks and set_program on one other each, state on any.
+/// Threads: update on one, set_sinks on one other, state on any.
 class Monitor {
 public:
     /// metrics_exposed: the result of metrics_exposure.
@@ -41,7 +41,6 @@ public:
     /// Replaces the watched sinks and keeps the state of those that stay. Removed sinks are not used after this
     /// returns.
     void set_sinks(const std::vector<WatchedSink>& sinks);
-    void set_program(ProgramState program);
     /// Checks at most ten times a second; may be called at any rate.
     void update(core::Moment now);
     [[nodiscard]] std::shared_ptr<const State> state() const;

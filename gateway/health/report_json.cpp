@@ -48,11 +48,11 @@ std::string list_of(const std::vector<Part>& parts, More... more);
 
 std::string json_of(const FeedState& feed, Utc utc) {
     return fmt::format(
-        R"({{"name":{},"ring":{},"format":"{}","channel":{},"listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
+        R"({{"name":{},"ring":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
         R"("packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},"missing":{},)"
         R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{},)"
         R"("lines":{}}})",
-        json_string(feed.name), json_string(feed.ring), feed.format, feed.channel, json_string(feed.listen),
+        json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
         json_string(feed.interface), feed.datagrams, feed.bytes, feed.quotes, feed.datagrams_per_second,
         feed.quotes_per_second, utc.or_null(feed.last_datagram),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
@@ -61,8 +61,9 @@ std::string json_of(const FeedState& feed, Utc utc) {
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {
-    return fmt::format(R"({{"count":{},"p50":{},"p90":{},"p99":{},"p999":{},"max":{}}})", values.count, values.p50,
-                       values.p90, values.p99, values.p999, values.max);
+    return fmt::format(R"({{"count":{},"mean":{},"p50":{},"p90":{},"p95":{},"p99":{},"p999":{},"max":{}}})",
+                       values.count, values.mean, values.p50, values.p90, values.p95, values.p99, values.p999,
+                       values.max);
 }
 
 std::string json_of(const LatencyState& latency) {
@@ -82,25 +83,6 @@ std::string json_of(const PoolState& pool) {
     return fmt::format(R"({{"name":"{}","of":{},"used":{},"capacity":{},"refused":{},"missing":{},"bound":"{}"}})",
                        pool.name, json_string(pool.of), pool.used, pool.capacity, pool.refused, pool.missing,
                        pool.bound);
-}
-
-std::string json_of(const ProgramState& program) {
-    const auto config = program.config_file.empty()
-                            ? std::string{"null"}
-                            : fmt::format(R"({{"file":{},"changed":{}}})", json_string(program.config_file),
-                                          program.config_changed);
-    return fmt::format(R"({{"name":{},"host":{},"version":"{}","config":{},"admin":{}}})", json_string(program.name),
-                       json_string(program.host), program.version, config, program.admits_admin);
-}
-
-std::string json_of(const ClientState& client, const std::string& sink) {
-    const auto& account = client.account;
-    return fmt::format(
-        R"({{"sink":{},"id":{},"peer":{},"name":{},"connected":{},"delivered_per_second":{:.1f},"lag_ns":{},)"
-        R"("published":{},"delivered":{},"filtered":{},"conflated":{},"missed":{},"queued":{}}})",
-        json_string(sink), client.id, json_string(client.peer), json_string(client.name), client.connected_utc_ns,
-        client.delivered_per_second, client.lag_ns, account.published, account.delivered, account.filtered,
-        account.conflated, account.missed, account.queued);
 }
 
 std::string json_of(const RingState& ring);
@@ -167,22 +149,11 @@ std::string report_json(const State& state) {
     const auto all = findings(state, state.now);
     const Utc utc{state.utc_offset_ns};
     return fmt::format(
-        R"({{"gateway":{},"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
+        R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
         "\n",
-        json_of(state.program), utc(state.now), utc(state.started), is_good(state), all.empty() ? "null" : json_of(all.front(), utc),
+        utc(state.now), utc(state.started), is_good(state), all.empty() ? "null" : json_of(all.front(), utc),
         list_of(all, utc), list_of(state.feeds, utc), list_of(state.rings), list_of(state.pools),
         list_of(state.sinks, utc));
-}
-
-std::string clients_json(const State& state) {
-    std::string list;
-    for (const auto& sink : state.sinks) {
-        if (sink.client_list == nullptr) continue;
-        for (const auto& client : *sink.client_list->clients()) {
-            list += (list.empty() ? "" : ",") + json_of(client, sink.name);
-        }
-    }
-    return fmt::format("{{\"now\":{},\"clients\":[{}]}}\n", Utc{state.utc_offset_ns}(state.now), list);
 }
 
 }  // namespace millpond::gateway::health

@@ -9,9 +9,6 @@ namespace millpond::gateway::health {
 /// Returns the response of /api/health; web/openapi.yaml describes it.
 [[nodiscard]] std::string report_json(const State& state);
 
-/// Returns the response of /api/clients.
-[[nodiscard]] std::string clients_json(const State& state);
-
 /// Returns one line: "good", or the first finding with its start.
 [[nodiscard]] std::string report_line(const State& state);
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include <millpond/memory/region_options.hpp>
 
 #include "gateway/sinks/account.hpp"
-#include "gateway/sinks/client_list.hpp"
 
 /// The state of a gateway's feeds, rings and sinks at one time. Times are nanoseconds of the monotonic clock,
 /// so that setting the system's clock changes no age; 0 is "never".
@@ -73,7 +71,6 @@ struct FeedState {
     std::string name;
     std::string ring;
     std::string format;
-    std::uint16_t channel{0};  ///< Of its events.
     std::string listen;
     std::string interface;  ///< Empty: the kernel's choice.
     std::int64_t started{0};
@@ -104,13 +101,15 @@ struct FeedState {
     Burst crossed;  ///< Books that were crossed or locked while their instrument traded.
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
-    std::vector<LineState> lines;  ///< Empty for a feed with one line.
-    Condition quotes_incomplete;   ///< Some quotes are incomplete.
-    Condition implausible_delay;   ///< delay_ns cannot be a network delay.
-    Condition incomplete;          ///< The feed's books are incomplete and are to be rebuilt.
-    Condition no_request_server;   ///< There is no route to the re-request server.
-    std::int64_t waits_ns{0};      ///< Time that newer messages have been waiting behind a gap.
-    std::uint64_t joined_at{0};    ///< Feed::joined_at.
+    std::vector<LineState> lines;     ///< Empty for a feed with one line.
+    Condition quotes_incomplete;      ///< Some quotes are incomplete.
+    Condition implausible_delay;      ///< delay_ns cannot be a network delay.
+    Condition incomplete;             ///< The feed's books are incomplete and are to be rebuilt.
+    Condition some_books_incomplete;  ///< Readers of levels or orders have incomplete books.
+    std::uint64_t books_incomplete{0};
+    Condition no_request_server;  ///< There is no route to the re-request server.
+    std::int64_t waits_ns{0};     ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};   ///< Feed::joined_at.
     std::int64_t joined_since{0};
     std::string request_server;  ///< Address; empty if there is none.
     std::string
@@ -130,8 +129,10 @@ struct FeedState {
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
+        std::uint64_t mean{0};
         std::uint64_t p50{0};
         std::uint64_t p90{0};
+        std::uint64_t p95{0};
         std::uint64_t p99{0};
         std::uint64_t p999{0};
         std::uint64_t max{0};
@@ -153,6 +154,10 @@ struct PoolState {
     std::int64_t full_since{0};  ///< Time of the first refusal that counts in `missing`.
     std::uint64_t sessions{0};   ///< Sessions that have emptied it.
     std::string_view bound{};    ///< Configuration key that sets the table's size.
+    bool grows{false};           ///< How many entries it needs depends on the market.
+    Condition nearly_full{};     ///< It grows, and kNearlyFull percent of it are in use.
+
+    static constexpr std::uint64_t kNearlyFull = 90;
 };
 
 struct ReaderState {
@@ -189,7 +194,6 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
-    std::shared_ptr<ClientList> client_list;  ///< Null if it has no clients.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
@@ -211,18 +215,7 @@ struct SinkState {
     std::int64_t since{0};  ///< Time when it was opened.
 };
 
-/// The running program.
-struct ProgramState {
-    std::string name;  ///< Of the gateway.
-    std::string host;
-    std::string version;
-    std::string config_file;     ///< Empty without one.
-    bool config_changed{false};  ///< The file's content is not the one that runs.
-    bool admits_admin{false};    ///< There is an admin token.
-};
-
 struct State {
-    ProgramState program{};
     std::int64_t now{0};
     std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};

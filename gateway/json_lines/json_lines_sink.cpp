@@ -6,14 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <variant>
 #include <vector>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
@@ -39,7 +36,7 @@ JsonLinesSink::JsonLinesSink(std::size_t backlog)
 void JsonLinesSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) {
     snapshot_.name(symbol, decimals);
     const auto id = static_cast<feed::InstrumentId>(snapshot_.size() - 1);
-    for (const auto& client : subscribers_) client.subscriber->add_instrument(id);
+    for (auto* subscriber : subscribers_) subscriber->add_instrument(id);
 }
 
 void JsonLinesSink::board(const feed::Quote& quote, std::uint64_t number) { snapshot_.put(quote, number); }
@@ -56,55 +53,13 @@ void JsonLinesSink::evict_oldest() {
     // while one of them is stuck.
     constexpr std::uint64_t kParts = 16;
     const auto oldest = lines_.end() - lines_.capacity() + std::max<std::uint64_t>(lines_.capacity() / kParts, 1);
-    for (const auto& client : subscribers_) client.subscriber->drop_before(oldest);
+    for (auto* subscriber : subscribers_) subscriber->drop_before(oldest);
     find_slowest();
 }
 
 void JsonLinesSink::find_slowest() noexcept {
     slowest_ = lines_.end();
-    for (const auto& client : subscribers_) slowest_ = std::min(slowest_, client.subscriber->next_line());
-}
-
-void JsonLinesSink::join(Subscriber& subscriber, std::string_view peer) {
-    subscribers_.push_back({&subscriber, ++joined_, std::string{peer}, core::utc_nanos(), 0});
-}
-
-std::int64_t JsonLinesSink::age(std::uint64_t line, std::int64_t monotonic_ns) const noexcept {
-    std::int64_t age_ns = 0;
-    for (const auto& mark : marks_) {
-        if (mark.monotonic_ns != 0 && line < mark.line) age_ns = std::max(age_ns, monotonic_ns - mark.monotonic_ns);
-    }
-    return age_ns;
-}
-
-std::vector<Subscriber*> JsonLinesSink::update_clients(std::int64_t monotonic_ns) {
-    constexpr std::int64_t kListEveryNs = 1'000'000'000;
-    const auto since_ns = monotonic_ns - listed_ns_;
-    if (since_ns < kListEveryNs) return {};
-    const auto seconds = static_cast<double>(since_ns) / 1e9;
-    ClientList::Clients clients;
-    clients.reserve(subscribers_.size());
-    for (const auto& client : subscribers_) {
-        const auto account = client.subscriber->account();
-        clients.push_back(
-            {.id = client.id,
-             .peer = client.peer,
-             .name = client.subscriber->name(),
-             .connected_utc_ns = client.connected_utc_ns,
-             .account = account,
-             .delivered_per_second = static_cast<double>(account.delivered - client.delivered) / seconds,
-             .lag_ns = account.queued == 0 ? 0 : age(client.subscriber->next_line(), monotonic_ns)});
-    }
-    if (!client_list_->publish(std::move(clients))) return {};
-    for (auto& client : subscribers_) client.delivered = client.subscriber->account().delivered;
-    listed_ns_ = monotonic_ns;
-    marks_[next_mark_++ % marks_.size()] = {lines_.end(), monotonic_ns};
-    std::vector<Subscriber*> to_end;
-    for (const auto id : client_list_->take_disconnects()) {
-        const auto found = std::ranges::find(subscribers_, id, &Joined::id);
-        if (found != subscribers_.end()) to_end.push_back(found->subscriber);
-    }
-    return to_end;
+    for (const auto* subscriber : subscribers_) slowest_ = std::min(slowest_, subscriber->next_line());
 }
 
 void JsonLinesSink::board(const feed::Level& level, std::uint64_t number) {
@@ -225,8 +180,6 @@ void JsonLinesSink::missed(std::uint64_t first, std::uint64_t last) {
     books_.on(queue::MissedRange{first, last}, lines_.end() - 1);
 }
 
-void JsonLinesSink::leave(const Subscriber& subscriber) {
-    std::erase_if(subscribers_, [&](const Joined& client) { return client.subscriber == &subscriber; });
-}
+void JsonLinesSink::leave(const Subscriber& subscriber) { std::erase(subscribers_, &subscriber); }
 
 }  // namespace millpond::gateway::json_lines

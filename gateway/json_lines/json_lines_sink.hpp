@@ -1,11 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +12,6 @@
 #include "gateway/json_lines/line_log.hpp"
 #include "gateway/json_lines/snapshot.hpp"
 #include "gateway/json_lines/subscriber.hpp"
-#include "gateway/sinks/client_list.hpp"
 #include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::json_lines {
@@ -51,7 +47,6 @@ public:
     Admission on(const feed::Clear& clear, std::uint64_t number) override;
     void missed(std::uint64_t first, std::uint64_t last) override;
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
-    [[nodiscard]] std::shared_ptr<ClientList> client_list() const noexcept override { return client_list_; }
     void note_reload() override { close_reason_ = "a reload closes this sink; connect again"; }
 
 protected:
@@ -59,16 +54,12 @@ protected:
     [[nodiscard]] std::string_view close_reason() const noexcept { return close_reason_; }
     [[nodiscard]] const LineLog& lines() const noexcept { return lines_; }
     [[nodiscard]] const Snapshot& snapshot() const noexcept { return snapshot_; }
-    [[nodiscard]] const DepthBooks& books() const noexcept { return books_; }
     [[nodiscard]] Source source() noexcept { return {lines_, snapshot_, books_}; }
-    /// Notifies the subscriber of new instruments and of evicted lines until leave(). peer: its address.
-    void join(Subscriber& subscriber, std::string_view peer);
+    /// Notifies the subscriber of new instruments and of evicted lines until leave().
+    void join(Subscriber& subscriber) { subscribers_.push_back(&subscriber); }
     void leave(const Subscriber& subscriber);
     /// Finds the oldest line that a subscriber has not sent; call it when subscribers have advanced.
     void find_slowest() noexcept;
-    /// Publishes the list of clients once a second. Returns those that an operator disconnects; the caller ends them.
-    [[nodiscard]] std::vector<Subscriber*> update_clients(std::int64_t monotonic_ns);
-    static constexpr std::string_view kDisconnected = "an operator has closed this connection";
 
 private:
     static constexpr std::size_t kRound = 1'024;  ///< Events between two polls of the sockets.
@@ -88,29 +79,7 @@ private:
     Snapshot snapshot_;
     DepthBooks books_;
     std::uint64_t slowest_{0};  // the oldest line that a subscriber has not sent
-    /// A client, and what the list of clients needs of it.
-    struct Joined {
-        Subscriber* subscriber;
-        std::uint64_t id;
-        std::string peer;
-        std::int64_t connected_utc_ns;
-        std::uint64_t delivered;  // when the list was last published
-    };
-    /// The log's end at an earlier time.
-    struct EndMark {
-        std::uint64_t line{0};
-        std::int64_t monotonic_ns{0};
-    };
-
-    /// For how long, at least, the line has been in the log.
-    [[nodiscard]] std::int64_t age(std::uint64_t line, std::int64_t monotonic_ns) const noexcept;
-
-    std::vector<Joined> subscribers_;
-    std::uint64_t joined_{0};  // clients since the start
-    std::shared_ptr<ClientList> client_list_{std::make_shared<ClientList>()};
-    std::int64_t listed_ns_{0};
-    std::array<EndMark, 64> marks_{};  // of the last minute, each at its number modulo the size
-    std::uint64_t next_mark_{0};
+    std::vector<Subscriber*> subscribers_;
 };
 
 }  // namespace millpond::gateway::json_lines

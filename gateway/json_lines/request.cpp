@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,25 +31,13 @@ std::vector<std::string> symbols_of(const std::string& key, const Json::Value& v
         if (symbols.back().empty() || !feed::Symbol::fits(symbols.back())) {
             throw RequestError(fmt::format("'{}': a symbol has 1 to {} characters", key, feed::Symbol::capacity()));
         }
-        if (has_control(symbols.back())) {
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+        if (std::ranges::any_of(symbols.back(), is_control)) {
             throw RequestError(fmt::format("'{}': a symbol must not contain control characters", key));
         }
     }
     if (symbols.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols like [\"AAPL\"]", key));
     return symbols;
-}
-
-bool has_control(std::string_view text) {
-    return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
-}
-
-std::string name_of(const Json::Value& value) {
-    constexpr std::size_t kMaxNameBytes = 64;
-    if (!value.isString() || value.asString().size() > kMaxNameBytes || has_control(value.asString())) {
-        throw RequestError(
-            fmt::format("'name' must be a string of at most {} bytes without control characters", kMaxNameBytes));
-    }
-    return value.asString();
 }
 
 Delivery mode_of(const Json::Value& value) {
@@ -100,8 +87,6 @@ Request parse_request(std::string_view line) {
             request.mode = mode_of(value);
         } else if (key == "interval_ms") {
             request.interval = std::chrono::milliseconds{number_of(key, value, kMaxIntervalMs)};
-        } else if (key == "name") {
-            request.name = name_of(value);
         } else if (key == "account") {
             if (!value.isBool()) throw RequestError("'account' must be true or false");
             request.account = value.asBool();
@@ -112,8 +97,8 @@ Request parse_request(std::string_view line) {
             request.token = value.asString();
         } else {
             throw RequestError(fmt::format(
-                "unknown key '{}'; known are subscribe, depth, orders, unsubscribe, mode, interval_ms, name, account, "
-                "echo, token",
+                "unknown key '{}'; known are subscribe, depth, orders, unsubscribe, mode, interval_ms, account, echo, "
+                "token",
                 key.substr(0, feed::Symbol::capacity())));
         }
     }

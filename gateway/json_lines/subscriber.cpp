@@ -187,7 +187,6 @@ void Subscriber::apply(const Request& request) {
     if (request.depth.is_on()) reply_unknown(request);
     if (request.mode) mode_ = *request.mode;
     if (request.interval) interval_ = *request.interval;
-    if (request.name) name_ = *request.name;
     if (request.account) reply_account();
     if (request.echo) echo_ = {.number = *request.echo, .line = log_.end()};
 }

@@ -86,9 +86,6 @@ struct RingConfig {
 [[nodiscard]] std::span<const SinkKind* const> builtin_sink_kinds() noexcept;
 
 struct Config {
-    std::string name;       ///< Name of the gateway in its page and /api/health; that of the first ring when empty.
-    std::string file;       ///< File that it was read from; empty without one.
-    std::string file_hash;  ///< FileHashes::of that file.
     service::Severity log_level{service::Severity::info};
     service::LogFormat log_format{service::LogFormat::text};
     bool quiet{false};   ///< Suppress the status line.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,8 +25,6 @@ class RingReader;
 /// it and keeps its account.
 namespace millpond::gateway {
 
-class ClientList;
-
 /// Handling of events that a sink cannot pass on at once.
 enum class Delivery : std::uint8_t {
     every,     ///< Pass on every event; events overwritten in the ring are counted as missed.
@@ -41,7 +38,7 @@ struct SinkHealth {
     std::optional<std::uint64_t> clients{};  ///< Clients connected now; nullopt if it has no clients.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
     std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
-    std::uint64_t failures{0};               ///< Failed writes, syncs and sends, and names that did not fit.
+    std::uint64_t failures{0};               ///< Failed writes, syncs, sends and searches, and names that did not fit.
     std::uint64_t refused_messages{0};       ///< Messages that the receiver refused.
 };
 
@@ -183,8 +180,6 @@ public:
     [[nodiscard]] virtual SinkHealth health() const noexcept = 0;
     /// Address for clients; empty if it has none.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
-    /// The list of its clients; null if it has none by design.
-    [[nodiscard]] virtual std::shared_ptr<ClientList> client_list() const noexcept { return nullptr; }
     /// The journal that it writes; nullopt if it is not a journal sink.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
 };

@@ -972,6 +972,28 @@ for (const mode of ["every", "conflate"] as const) {
   );
 }
 
+test("a trade follows the book of its group and of those before it, with mode conflate", { skip: addon }, async () => {
+  const seen: MarketEvent[] = [];
+  await looked(
+    { depth: 2, mode: "conflate" },
+    () => {},
+    (writer) => {
+      writer.clear(0);
+      writer.level(0, 1, 100, 5, 128);
+      writer.level(0, 1, 100, 3, 0); // the group of a trade
+      writer.trade(0, 1);
+      writer.quote(0, 100, 0, 0, 128);
+      writer.level(0, 1, 100, 2, 128);
+      writer.status(0, 2);
+      writer.level(0, 1, 100, 1, 128);
+    },
+    7,
+    seen,
+  );
+  const texts = seen.map((event) => (event.type === "book" ? `book ${event.bids[0]!.size}` : event.type));
+  assert.deepEqual(texts, ["clear", "book 3", "trade", "book 2", "status", "book 1", "quote"]);
+});
+
 test("a depth that the feed of a ring does not send is an error", { skip: addon }, async () => {
   const seen: MarketEvent[] = [];
   let market: MarketData | undefined;

@@ -9,7 +9,6 @@ struct Asset {
     std::string_view path;  ///< Path of the request: "/page.js".
     std::string_view type;  ///< Content-Type.
     std::string_view content;
-    std::string_view gzip;  ///< The content, compressed.
 };
 
 }  // namespace millpond::http

@@ -35,16 +35,14 @@ struct Page {
     std::string type{};  ///< Content-Type; empty: there is no such page.
     std::string body{};
     bool good{true};        ///< False: the status is 503.
-    std::string_view gzip{};  ///< The body, compressed, for clients that accept it; empty: only `body`. Static memory.
-    bool may_cache{false};    ///< A browser may cache it and revalidate it.
+    bool may_cache{false};  ///< A browser may cache it and revalidate it.
     unsigned status{0};     ///< HTTP status; 0: 200, or 503 if not `good`.
 };
 
 /// Makes the page for a request. Called on the serving thread.
 using Pages = std::function<Page(const Request& request)>;
 
-/// Handles a POST request and makes the page with the result. authorization: the header of that name. May throw
-/// BadRequest, as Pages may.
+/// Handles a POST request and makes the page with the result. authorization: the header of that name.
 using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
 
 /// Called when a TLS handshake fails, with the peer's address and the reason.

@@ -24,10 +24,9 @@ public:
     bool renew(service::Token admin_token);
     [[nodiscard]] Page act(const Request& request, std::string_view authorization);
 
-    /// Whether the header has the admin token.
+private:
     [[nodiscard]] bool admits(std::string_view authorization);
 
-private:
     std::mutex token_mutex_;
     service::Token admin_token_;
     const bool is_enabled_;

@@ -228,13 +228,17 @@ bool Session::answer() {
         }
         return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
     }
-    if (!acts && upgrade_ && boost::beast::websocket::is_upgrade(head)) {
+    if (acts) {
+        respond(options_.acts(request, view(head[field::authorization])));
+        return true;
+    }
+    if (upgrade_ && boost::beast::websocket::is_upgrade(head)) {
         if (upgrade_(stream_, head)) return false;
         response_.keep_alive(false);
         return refuse(bhttp::status::service_unavailable, "no WebSocket at this path, or too many clients");
     }
     try {
-        respond(acts ? options_.acts(request, view(head[field::authorization])) : pages_(request));
+        respond(pages_(request));
     } catch (const BadRequest& error) {
         return refuse(bhttp::status::bad_request, error.what());
     }
@@ -268,13 +272,6 @@ void Session::respond(Page page) {
         response_.set("Content-Security-Policy",
                       "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
                       "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-    }
-    if (!page.gzip.empty() && !page.body.empty()) {
-        response_.set(field::vary, "Accept-Encoding");
-        if (view(parser_->get()[field::accept_encoding]).find("gzip") != std::string_view::npos) {
-            response_.set(field::content_encoding, "gzip");
-            page.body = page.gzip;
-        }
     }
     response_.body() = std::move(page.body);
 }

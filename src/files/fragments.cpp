@@ -1,6 +1,8 @@
 #include <millpond/files/detail/fragments.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 namespace millpond::files::detail {
 namespace {
@@ -12,7 +14,14 @@ constexpr std::int64_t kTimeoutNs = 30'000'000'000;
 
 std::optional<net::IpPacket> Fragments::add(const net::IpPacket& fragment, std::uint32_t interface,
                                             std::int64_t utc_ns) {
-    const auto waiting = find(fragment, interface, utc_ns);
+    const auto is_old = [utc_ns](const Waiting& each) { return utc_ns - each.utc_ns > kTimeoutNs; };
+    incomplete_ += waiting_.remove_if(is_old);
+    joined_.remove_if(is_old);
+    auto waiting = find(waiting_, fragment, interface);
+    if (waiting == waiting_.end()) {
+        if (is_late_copy(fragment, interface)) return std::nullopt;
+        waiting = begin(fragment, interface, utc_ns);
+    }
     switch (join(*waiting, fragment)) {
         case Added::waits:
         case Added::repeated: return std::nullopt;
@@ -22,23 +31,26 @@ std::optional<net::IpPacket> Fragments::add(const net::IpPacket& fragment, std::
             return std::nullopt;
         case Added::complete: break;
     }
+    if (joined_.size() == kMaxDatagrams) joined_.pop_back();
+    waiting->utc_ns = utc_ns;
+    joined_.splice(joined_.begin(), waiting_, waiting);
     auto whole = waiting->packet;
-    complete_ = std::move(waiting->bytes);
-    waiting_.erase(waiting);
-    whole.length = complete_.size();
-    whole.payload = complete_;
+    whole.length = waiting->bytes.size();
+    whole.payload = waiting->bytes;
     return whole;
 }
 
-/// Returns the datagram of the fragment, a new one if necessary. Drops the ones that have waited too long.
-std::list<Fragments::Waiting>::iterator Fragments::find(const net::IpPacket& fragment, std::uint32_t interface,
-                                                        std::int64_t utc_ns) {
-    incomplete_ += waiting_.remove_if([&](const Waiting& each) { return utc_ns - each.utc_ns > kTimeoutNs; });
-    const auto found = std::ranges::find_if(waiting_, [&](const Waiting& each) {
+Fragments::Datagrams::iterator Fragments::find(Datagrams& datagrams, const net::IpPacket& fragment,
+                                               std::uint32_t interface) {
+    return std::ranges::find_if(datagrams, [&](const Waiting& each) {
         return each.packet.id == fragment.id && each.interface == interface && each.packet.source == fragment.source &&
                each.packet.destination == fragment.destination && each.packet.protocol == fragment.protocol;
     });
-    if (found != waiting_.end()) return found;
+}
+
+/// Adds the datagram of a fragment.
+Fragments::Datagrams::iterator Fragments::begin(const net::IpPacket& fragment, std::uint32_t interface,
+                                                std::int64_t utc_ns) {
     if (waiting_.size() == kMaxDatagrams) {
         ++incomplete_;
         waiting_.pop_front();
@@ -51,6 +63,16 @@ std::list<Fragments::Waiting>::iterator Fragments::find(const net::IpPacket& fra
     added.interface = interface;
     added.utc_ns = utc_ns;
     return std::prev(waiting_.end());
+}
+
+/// Whether a joined datagram has the fragment. One that differs is of a new datagram: numbers are used again.
+bool Fragments::is_late_copy(const net::IpPacket& fragment, std::uint32_t interface) {
+    const auto joined = find(joined_, fragment, interface);
+    if (joined == joined_.end()) return false;
+    const auto end = fragment.offset + fragment.payload.size();
+    const auto& bytes = joined->bytes;
+    if (end > bytes.size() || fragment.more != (end < bytes.size())) return false;
+    return std::ranges::equal(fragment.payload, std::span{bytes}.subspan(fragment.offset, fragment.payload.size()));
 }
 
 Fragments::Added Fragments::join(Waiting& waiting, const net::IpPacket& fragment) {

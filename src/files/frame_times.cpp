@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 
 #include <millpond/core/endian.hpp>
@@ -49,6 +48,10 @@ bool is_valid(std::uint32_t seconds, std::int64_t captured_ns, Bytes frame, std:
     if (apart > -kNear && apart < kNear) return true;
     return seconds != 0 && fcs_of(frame.first(fcs_at)) == core::load_le<std::uint32_t>(&frame[fcs_at]);
 }
+
+/// Whether a calculated time is from 1970 on and fits in 64 bits. A capture's times may be any of those, so that
+/// differences of two may not.
+bool is_time(Wide utc_ns) { return utc_ns >= 0 && utc_ns <= std::numeric_limits<std::int64_t>::max(); }
 
 /// What Arista's keyframes and those of Exablaze that are compatible with them have after the IPv4 header.
 ///
@@ -166,11 +169,14 @@ std::optional<FrameTimes::Time> FrameTimes::arista7280(const CapturedFrame& fram
         if (captured - seconds > kRange / 2) seconds += kRange;
     }
     if (nanos >= kSecondNs) return std::nullopt;
-    const auto apart = [&](std::int64_t utc_ns) { return std::abs(utc_ns - frame.utc_ns); };
-    auto utc_ns = seconds * kSecondNs + nanos;
+    const auto apart = [&](Wide utc_ns) {
+        const auto difference = utc_ns - frame.utc_ns;
+        return difference < 0 ? -difference : difference;
+    };
+    auto utc_ns = Wide{seconds} * kSecondNs + nanos;
     if (is_tai && apart(utc_ns - kTaiAhead) < apart(utc_ns)) utc_ns -= kTaiAhead;
-    if (utc_ns < 0 || apart(utc_ns) > kNear) return std::nullopt;
-    return Time{utc_ns, false};
+    if (!is_time(utc_ns) || apart(utc_ns) > kNear) return std::nullopt;
+    return Time{static_cast<std::int64_t>(utc_ns), false};
 }
 
 std::optional<FrameTimes::Time> FrameTimes::metamako(Bytes frame, std::size_t packet_end,
@@ -226,11 +232,11 @@ std::optional<FrameTimes::Time> FrameTimes::counter(Bytes frame, std::size_t pac
         static_cast<std::int64_t>(Wide{elapsed} * kSecondNs * static_cast<Wide>(keyframe_.skew_over) /
                                   (Wide{keyframe_.frequency} * static_cast<Wide>(keyframe_.skew_under)));
     constexpr std::int64_t kTolerance = 100'000'000;
-    const auto utc_ns = keyframe_.utc_ns + elapsed_ns;
-    const auto since_keyframe = captured_ns - keyframe_.captured_ns - elapsed_ns;
-    const auto is_small = [](std::int64_t nanos) { return nanos >= -kTolerance && nanos <= kTolerance; };
-    if (!is_small(since_keyframe) && !is_small(captured_ns - utc_ns)) return std::nullopt;
-    return Time{utc_ns, false};
+    const auto utc_ns = Wide{keyframe_.utc_ns} + elapsed_ns;
+    const auto since_keyframe = Wide{captured_ns} - keyframe_.captured_ns - elapsed_ns;
+    const auto is_small = [](Wide nanos) { return nanos >= -kTolerance && nanos <= kTolerance; };
+    if (!is_time(utc_ns) || (!is_small(since_keyframe) && !is_small(captured_ns - utc_ns))) return std::nullopt;
+    return Time{static_cast<std::int64_t>(utc_ns), false};
 }
 
 }  // namespace millpond::files::detail

@@ -41,6 +41,7 @@ std::string to_string(SoupBinFailure failure, int detail) {
         case SoupBinFailure::unexpected: return "the server sent an unexpected packet of type " + shown();
         case SoupBinFailure::same_session: return "the server has no session after the one that has ended";
         case SoupBinFailure::other_session: return "the server is in another session than the requested one";
+        case SoupBinFailure::went_back: return "the server has restarted the numbers of its session";
     }
     return "unknown";
 }

@@ -217,6 +217,17 @@ class Report(unittest.TestCase):
         self.assertEqual(self.tables("<!-- bench/report: goals -->\n<!-- end -->\n", ring).returncode, 0)
         self.assertIn("| BroadcastRing, messages a second | ahead of all rivals | - not judged |", self.read("README.md"))
 
+    def test_a_bound_of_today_judges_a_result_of_another_goal(self):
+        day = result("itch_decoder_day_bench")
+        day["contenders"][1]["name"] = "ItchDecoder"
+        day["goals"] = [{"text": "ItchDecoder <= 120.0 ns/message", "found": dict(ESTIMATE, median=110), "verdict": "met"}]
+        for value, verdict in ((dict(ESTIMATE, median=95, low=90, high=99), "met"),
+                               (dict(ESTIMATE, median=110, low=101, high=119), "missed"),
+                               (dict(ESTIMATE, median=100, low=95, high=105), "not resolved")):
+            day["contenders"][1]["value"] = value
+            self.assertEqual(self.tables("<!-- bench/report: goals -->\n<!-- end -->\n", day).returncode, 0)
+            self.assertIn(f" {verdict} |", next(line for line in self.read("README.md").splitlines() if "a day's shape" in line and "ITCH decoder" in line))
+
     def test_a_table_of_an_unknown_name_is_an_error(self):
         run = self.tables("<!-- bench/report: unknown -->\n<!-- end -->\n", result("rate"))
         self.assertEqual(run.returncode, 1)

@@ -428,6 +428,33 @@ TEST_F(IexDeepPlusTest, UnknownOrdersAndThoseOfOtherSymbolsMakeTheInstrumentInco
     EXPECT_EQ(counter("orders_live"), 2U);
 }
 
+TEST_F(IexDeepPlusTest, AMessageWithAnOrderOfAnotherSymbolMakesBothInstrumentsIncomplete) {
+    using Write = std::function<Bytes(IexMessageWriter&)>;
+    const Write writes[] = {
+        [](auto& to) { return kept(to.order_added("MSFT", 1, '8', 10, 60)); },
+        [](auto& to) { return kept(to.order_modified("MSFT", 1, 10, 60, true)); },
+        [](auto& to) { return kept(to.order_removed("MSFT", 1)); },
+        [](auto& to) { return kept(to.order_executed("MSFT", 1, 10, 99, 7)); },
+    };
+    std::uint32_t session = 1;
+    for (const auto& write : writes) {
+        ++session;
+        for (int i = 0; i < 2; ++i)  // the second datagram confirms the session
+            send({kept(writer_.system_event('O'))}, i == 0 ? 1 : 2, session);
+        send({add(1, '8', 300, 100), add(2, '8', 5, 50, "MSFT")}, 0, session);
+        EXPECT_EQ(seen_.quotes.back().flags, kLast);
+        const auto before = seen_.quotes.size();
+        send({write(writer_)}, 0, session);
+        std::set<std::string_view> incomplete;
+        for (auto i = before; i < seen_.quotes.size(); ++i) {
+            EXPECT_EQ(seen_.quotes[i].flags, kIncomplete | kLast);
+            incomplete.insert(name(seen_.quotes[i].instrument));
+        }
+        EXPECT_EQ(incomplete, (std::set<std::string_view>{"AAPL", "MSFT"}));
+        EXPECT_EQ(counter("orders_live"), 2U);
+    }
+}
+
 TEST_F(IexDeepPlusTest, AShortMessageIsAGapAndALongOneIsRead) {
     auto shorter = add(1, '8', 300, 100);
     auto longer = shorter;

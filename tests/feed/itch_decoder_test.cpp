@@ -613,6 +613,32 @@ TEST_F(Itch, AMessageWhoseStockIsNotThatOfItsLocateIsNotAppliedAndItsBookIsIncom
     }
 }
 
+TEST_F(Itch, ANewOrderOfAnotherStockOrItsNumberMakesBothBooksIncomplete) {
+    using Write = ItchEncoder::Message (*)(ItchEncoder&);
+    constexpr Write kWrites[] = {[](ItchEncoder& to) { return to.order_added(1, 'B', 100, "MSFT", 2'000'000); },
+                                 [](ItchEncoder& to) { return to.order_added(3, 'B', 100, "AAPL", 2'000'000); },
+                                 [](ItchEncoder& to) { return to.order_replaced(2, 1, 100, 2'000'000); }};
+    for (const auto write : kWrites) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, kSmall};
+        Recorder seen;
+        decoder.books().mark_complete();
+        decoder.books().apply(itch_.order_added(1, 'B', 100, "AAPL", 1'000'000), 1, {}, seen);
+        itch_.set_locate(14);
+        decoder.books().apply(itch_.order_added(2, 'B', 100, "MSFT", 2'000'000), 2, {}, seen);
+        const auto message = write(itch_);
+        decoder.books().apply(message, 3, {}, seen);
+        itch_.set_locate(13);
+        ASSERT_EQ(seen.quotes.size(), 4U) << static_cast<char>(message[0]);
+        for (const auto id : {2U, 3U}) EXPECT_EQ(seen.quotes[id].flags, kIncomplete);
+        EXPECT_NE(seen.quotes[2].instrument, seen.quotes[3].instrument);
+        EXPECT_EQ(decoder.books().order_books().live_orders(), 2U);
+        EXPECT_TRUE(seen.trades.empty());
+        EXPECT_TRUE(decoder.books().is_complete()) << "the other books";
+        EXPECT_EQ(decoder.counters().rejected.read(), 1U);
+    }
+}
+
 TEST_F(Itch, AStockThatIsNotPrintableIsAGapSinceItsLocateMayGetANameLater) {
     say(bid(1, 100, 1'000'000));
     itch_.set_head(14, 1'000);

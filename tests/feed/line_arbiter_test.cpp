@@ -338,6 +338,32 @@ TEST(LineArbiter, ALineThatWentBackIsIgnoredEvenWhenItOvertakesTheOther) {
     expect_closed(arbiter);
 }
 
+TEST(LineArbiter, ALineWithADamagedCountIsUsedOnAndHasNoLossesOfIt) {
+    for (const std::size_t damaged : {0U, 1U}) {  // the line that is ahead, and the one behind
+        Arbiter arbiter{{}};
+        Numbers target;
+        const auto send = [&](std::size_t line, std::uint64_t n, bool is_damaged = false) {
+            auto bytes = datagram(n, 1);
+            if (is_damaged)
+                core::store_be(bytes.data() + moldudp64_layout::kCountAt, static_cast<std::uint16_t>(60'000));
+            arbiter.receive(line, bytes, at(n), target);
+        };
+        std::uint64_t n = 1;
+        for (; n <= 200; ++n) {
+            for (std::size_t line = 0; line < 2; ++line) send(line, n, n == 100 && line == damaged);
+        }
+        EXPECT_EQ(arbiter.sequence(damaged).restarts.read(), 0U);
+        EXPECT_EQ(arbiter.sequence(damaged).duplicates.read(), 0U);
+        // The other line falls silent: nothing is missing.
+        for (; n <= 300; ++n) send(damaged, n);
+        EXPECT_EQ(target.applied.size(), 300U);
+        EXPECT_TRUE(target.missing.empty());
+        EXPECT_EQ(target.restarts, 0);
+        EXPECT_EQ(arbiter.sequence(damaged).missing.read(), 0U);
+        expect_closed(arbiter);
+    }
+}
+
 TEST(LineArbiter, LinesThatBothBeginAgainGoOnAsOneFeed) {
     Arbiter arbiter{{}};
     Numbers target;

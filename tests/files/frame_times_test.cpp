@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -231,6 +232,45 @@ TEST(FrameTimes, AKeyframeMayBeSentLongAfterItsTime) {
     capture.add(kCaptured + kSecond / 2 + 32'000, datagram() + arista_word(kCounter + 159'090'909));
     EXPECT_EQ(read(capture.bytes(), Timestamps::automatic).counts.untimed, 0U);
     EXPECT_EQ(read(capture.bytes(), Timestamps::automatic).timestamps, Timestamps::keyframes);
+}
+
+TEST(FrameTimes, ACounterGivesNoTimeBefore1970) {
+    constexpr std::uint64_t kCounter = 0xB3DE1ADA62;
+    Capture capture;
+    capture.add(0, arista_keyframe(kCounter, 0)).add(0, datagram() + arista_word(kCounter));
+    capture.add(0, datagram() + arista_word(kCounter - 350'000));
+    const auto all = read(capture.bytes(), Timestamps::keyframes);
+    EXPECT_EQ(all.times, (std::vector<std::int64_t>{0, 0}));
+    EXPECT_EQ(all.counts.untimed, 1U);
+}
+
+TEST(FrameTimes, TimesOfCaptureMayBeAsFarApartAs64BitsPermit) {
+    constexpr std::uint64_t kCounter = 0xB3DE1ADA62;
+    constexpr auto kNewest = std::numeric_limits<std::int64_t>::max();
+    detail::FrameTimes times{Timestamps::keyframes, 0};
+    const auto frame = [](std::int64_t utc_ns, const Bytes& bytes) {
+        return detail::CapturedFrame{
+            .utc_ns = utc_ns, .link = 1, .original = static_cast<std::uint32_t>(bytes.size()), .bytes = bytes};
+    };
+    const auto keyframe = arista_keyframe(kCounter, kNewest / 2);
+    const auto after = datagram() + arista_word(kCounter + 350'000);
+    const auto before = datagram() + arista_word(kCounter - 350'000);
+    times.on_keyframe(frame(kNewest, keyframe));
+    EXPECT_FALSE(times.read(frame(0, after), 0));
+    times.on_keyframe(frame(0, keyframe));
+    EXPECT_FALSE(times.read(frame(kNewest, before), 0));
+    times.on_keyframe(frame(0, arista_keyframe(kCounter, 0)));
+    EXPECT_FALSE(times.read(frame(kNewest, before), 0));
+
+    const auto header = [](const char* time) {
+        const auto whole = datagram();
+        return Bytes{whole.begin(), whole.begin() + 12} + hex(time) + Bytes{whole.begin() + 12, whole.end()};
+    };
+    const detail::FrameTimes arista{Timestamps::arista7280, 0};
+    // 0x7d04 is the newest time's second modulo 2^16; its last nanosecond is after the newest time.
+    EXPECT_FALSE(arista.read(frame(kNewest, header("d28b 0001 0120 7d04 3b9ac9ff")), 0));
+    EXPECT_FALSE(arista.read(frame(kNewest, header("d28b 0001 0120 dfff 00000000")), 0));
+    EXPECT_FALSE(arista.read(frame(0, header("d28b 0001 0020 ffff 00000000")), 0));
 }
 
 TEST(FrameTimes, CountersThatFewerThanHalfOfThePacketsHaveAreRefusedWithTheirNumber) {

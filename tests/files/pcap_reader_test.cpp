@@ -407,6 +407,29 @@ TEST(PcapReader, JoinsFragmentsOfIpv6AfterOtherExtensions) {
     EXPECT_EQ(all.counts.fragments, 1U);
 }
 
+TEST(PcapReader, LateCopiesOfFragmentsOfJoinedDatagramsAreNotLostDatagrams) {
+    const Format format{.link = 101};
+    const auto datagram = udp(text("a datagram of three fragments"));
+    const std::vector<Bytes> parts{format.frame(fragment(datagram, 0, 16)), format.frame(fragment(datagram, 16, 24)),
+                                   format.frame(fragment(datagram, 24, 37))};
+    const auto whole = parts[0] + parts[1] + parts[2];
+    const auto part_again = format.frame(fragment(datagram, 8, 24));  // split differently on another path
+    for (const auto& late : {parts[0], parts[1], parts[2], part_again, whole}) {
+        const auto all = read_texts(format.header() + whole + late);
+        EXPECT_EQ(all.payloads, (std::vector<std::string>{"a datagram of three fragments"}));
+        EXPECT_EQ(all.counts.incomplete, 0U);
+    }
+    // The number of a datagram is used again: its fragments are of the new one, but for those that are the same.
+    auto next = datagram;
+    next[8] = next[17] = next[36] = std::byte{'X'};
+    const auto both = whole + parts[1] + format.frame(fragment(next, 0, 16)) + format.frame(fragment(next, 16, 24)) +
+                      format.frame(fragment(next, 24, 37));
+    const auto all = read_texts(format.header() + both);
+    EXPECT_EQ(all.payloads,
+              (std::vector<std::string>{"a datagram of three fragments", "X datagraX of three fragmentX"}));
+    EXPECT_EQ(all.counts.incomplete, 0U);
+}
+
 TEST(PcapReader, IncompleteDatagramsAreCounted) {
     const Format format{.link = 101};
     const auto datagram = udp(text("a datagram of three fragments"));

@@ -86,6 +86,15 @@ protected:
         peer_.accept_login(session, next);
         ASSERT_TRUE(until_events(1));
     }
+    /// Waits for the next login request, whose session and number must be these, and answers it.
+    void expect_login(std::string_view session, std::uint64_t sequence, std::string_view answer, std::uint64_t next) {
+        beat();
+        beat(60 * kSecond);
+        const auto number = std::to_string(sequence);
+        EXPECT_EQ(next_login_request().substr(16), std::string(10 - session.size(), ' ') + std::string{session} +
+                                                       std::string(20 - number.size(), ' ') + number);
+        peer_.accept_login(answer, next);
+    }
     /// Waits until the client has noticed its failure.
     void expect_failure(SoupBinFailure failure) {
         ++failures_;
@@ -343,6 +352,146 @@ TEST_F(SoupBinClientTest, AfterTheEndOfASessionItLogsInToTheNextOneAndNotToTheSa
     peer_.accept_login("DAY002", 1);
     ASSERT_TRUE(until_events(4));
     EXPECT_EQ(events_.events.back(), "login DAY002 1 new");
+}
+
+/// A client whose session DAY001 has ended with message 3, at a server that still has a session of this name.
+class SoupBinAfterTheEnd : public SoupBinClientTest {
+protected:
+    void SetUp() override {
+        log_in();
+        for (const auto* message : {"one", "two", "three"}) peer_.send('S', message);
+        peer_.send('Z');
+        ASSERT_TRUE(until_events(5));
+        EXPECT_EQ(events_.events.back(), "end 4");
+        events_.events.clear();
+        peer_.hang_up();
+        expect_login("", 1, "DAY001", 1);
+        peer_.send('S', "uno");
+        expect_failure(SoupBinFailure::same_session);
+    }
+    void TearDown() override { EXPECT_THAT(events_.events, ElementsAre("login DAY001 1 new", "1 uno")); }
+    /// The client joins the session that has the name now.
+    void expect_join() {
+        expect_failure(SoupBinFailure::went_back);
+        expect_login("DAY001", 1, "DAY001", 1);
+        peer_.send('S', "uno");
+        ASSERT_TRUE(until_events(2));
+    }
+};
+
+TEST_F(SoupBinAfterTheEnd, ANameWhoseNumbersHaveRestartedIsAnotherSession) {
+    expect_login("", 4, "DAY001", 2);
+    expect_join();
+}
+
+TEST_F(SoupBinAfterTheEnd, SoItIsIfTheServerHasAMessageAfterTheLastOne) {
+    expect_login("", 4, "DAY001", 4);
+    peer_.send('S', "cuatro");
+    expect_join();
+}
+
+TEST_F(SoupBinAfterTheEnd, SoItIsIfAHeartbeatShowsThatTheServerHasFewerMessages) {
+    expect_login("", 4, "DAY001", 1);
+    peer_.send('S', "uno");
+    peer_.send('H');
+    expect_join();
+}
+
+TEST_F(SoupBinAfterTheEnd, TheEndedSessionIsNotJoinedWhateverItsServerRepeats) {
+    for (int i = 0; i < 3; ++i) {
+        expect_login("", 4, "DAY001",
+                     i == 0 ? 1 : 4);  // a server that ignores the requested number, and one that does not
+        if (i == 0) {
+            for (const auto* message : {"one", "two", "three"}) peer_.send('S', message);
+        }
+        if (i != 2) {
+            peer_.send('H');
+            peer_.send('Z');
+        } else {
+            peer_.hang_up();
+            expect_failure(SoupBinFailure::closed);
+        }
+        ASSERT_TRUE(until([&] { return peer_.has_left() || i == 2; }));
+        EXPECT_EQ(client_.status().failure, i == 2 ? SoupBinFailure::closed : SoupBinFailure::same_session);
+        EXPECT_THAT(events_.events, ElementsAre());
+        expect_login("", 1, "DAY001", 1);
+        expect_failure(SoupBinFailure::same_session);
+    }
+    expect_login("", 4, "DAY001", 3);
+    expect_join();
+}
+
+TEST_F(SoupBinAfterTheEnd, ASessionWithAnotherNameIsJoinedFromItsFirstMessage) {
+    expect_login("", 4, "DAY002", 3);
+    expect_failure(SoupBinFailure::other_session);
+    expect_login("DAY002", 1, "DAY002", 1);
+    peer_.send('S', "uno");
+    ASSERT_TRUE(until_events(2));
+    EXPECT_EQ(events_.events[0], "login DAY002 1 new");
+    events_.events[0] = "login DAY001 1 new";  // as in the other tests
+}
+
+constexpr std::uint64_t kAbsurd = 1'000'000'000'000'000;
+
+TEST_F(SoupBinClientTest, ANumberFarAheadInTheAnswerToALoginIsForgottenIfNothingFollowsIt) {
+    log_in();
+    peer_.send('S', "one");
+    ASSERT_TRUE(until_events(2));
+    for (int i = 0; i < 2; ++i) {
+        peer_.hang_up();
+        expect_failure(SoupBinFailure::closed);
+        expect_login("DAY001", 2, "DAY001", kAbsurd);
+        ASSERT_TRUE(until_events(3 + static_cast<std::size_t>(i)));
+    }
+    peer_.hang_up();
+    expect_failure(SoupBinFailure::closed);
+    expect_login("DAY001", 2, "DAY001", 2);
+    peer_.send('S', "two");
+    ASSERT_TRUE(until_events(6));
+    EXPECT_EQ(events_.events[5], "2 two");
+}
+
+TEST_F(SoupBinClientTest, ANumberFarAheadThatTheServerDoesNotConfirmLaterMakesTheSessionBeginAgain) {
+    log_in();
+    peer_.hang_up();
+    expect_failure(SoupBinFailure::closed);
+    expect_login("DAY001", 1, "DAY001", kAbsurd);
+    peer_.send('S', "one");
+    ASSERT_TRUE(until_events(3));
+    peer_.hang_up();
+    expect_failure(SoupBinFailure::closed);
+    expect_login("DAY001", kAbsurd + 1, "DAY001", 2);
+    expect_failure(SoupBinFailure::went_back);
+    expect_login("DAY001", 1, "DAY001", 1);
+    peer_.send('S', "one");
+    ASSERT_TRUE(until_events(5));
+    EXPECT_EQ(events_.events[3], "login DAY001 1 new");
+    EXPECT_EQ(events_.events[4], "1 one");
+}
+
+TEST_F(SoupBinClientTest, AHeartbeatBelowTheNextNumberMakesTheSessionBeginAgain) {
+    log_in();
+    for (const auto* message : {"one", "two"}) peer_.send('S', message);
+    ASSERT_TRUE(until_events(3));
+    peer_.hang_up();
+    expect_failure(SoupBinFailure::closed);
+    expect_login("DAY001", 3, "DAY001", 1);
+    peer_.send('S', "uno");
+    peer_.send('H');
+    expect_failure(SoupBinFailure::went_back);
+    expect_login("DAY001", 1, "DAY001", 1);
+    for (const auto* message : {"uno", "dos"}) peer_.send('S', message);
+    ASSERT_TRUE(until_events(7));
+    EXPECT_THAT(events_.events, ElementsAre("login DAY001 1 new", "1 one", "2 two", "login DAY001 3",
+                                            "login DAY001 1 new", "1 uno", "2 dos"));
+}
+
+TEST_F(SoupBinClientTest, ANumberOf2To63OrMoreIsMalformed) {
+    static_cast<void>(login_request());
+    peer_.accept_login("DAY001", std::uint64_t{1} << 63U);
+    expect_failure(SoupBinFailure::bad_login);
+    expect_login("", 1, "DAY001", 1);
+    ASSERT_TRUE(until_events(1));
 }
 
 TEST_F(SoupBinClientTest, AServerThatStartsTooEarlyRepeatsNothingAndOneThatStartsTooLateShowsInTheNumbers) {

@@ -100,8 +100,12 @@ public:
     [[nodiscard]] const core::Tally& live_orders() const noexcept { return live_orders_; }
     /// Books that were crossed or locked while their instrument traded in market hours; only with depth or orders.
     [[nodiscard]] const core::Tally& crossed_books() const noexcept { return crossed_; }
-    /// Updates the number of incomplete books that visit_counters shows; call it a few times a second.
+    /// Updates incomplete_books(); call it a few times a second.
     void count_incomplete() noexcept;
+    /// Books that are incomplete, or that are to be resent.
+    [[nodiscard]] const core::Tally& incomplete_books() const noexcept { return incomplete_books_; }
+    /// True if readers may get levels or orders.
+    [[nodiscard]] bool has_depth() const noexcept { return depth_ != 0 || sends_orders_; }
     /// Orders and price levels that did not fit.
     [[nodiscard]] const core::Tally& refused_orders() const noexcept { return refused_orders_; }
     [[nodiscard]] const core::Tally& inconsistent_orders() const noexcept { return inconsistent_; }
@@ -196,6 +200,10 @@ protected:
     /// Handles a message with impossible contents, which is lost to its book.
     template <class Context, class Handler>
     void reject(std::uint16_t book, const Context& context, Handler& handler);
+    /// A message of `book` contradicts what is known of another book, which is incomplete too. Call it after the
+    /// message's events. `other` may be `book`.
+    template <class Context, class Handler>
+    [[gnu::cold]] void contradict(std::uint16_t other, std::uint16_t book, const Context& context, Handler& handler);
     /// Counts a book that is crossed or locked while its instrument trades.
     void count_crossed(const TopOfBook& current) noexcept {
         const auto& top = current.top;

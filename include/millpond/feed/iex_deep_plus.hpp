@@ -21,8 +21,8 @@ namespace millpond::feed {
 /// A modification keeps the order's number; without the flag that keeps its priority it is behind all others at its
 /// price. An execution is a Trade at its own price and reduces the order. Trades between orders that are not displayed
 /// are Trades with the flag kHidden and change no book. A number may be used again once its order is gone. A change of
-/// an order that is not known, or of another symbol than the message's, makes the message's instrument incomplete; its
-/// trade counts nevertheless.
+/// an order that is not known makes the message's instrument incomplete; a message with the number of an order of
+/// another symbol makes both incomplete. Its trade counts nevertheless.
 ///
 /// Threads: one; counters() may be read on any.
 /// Memory:  BookPublisher and IexInstruments, allocated and touched once in the constructor.
@@ -81,11 +81,12 @@ void IexDeepPlus::apply_own(char type, std::uint16_t book, const IexMessage& mes
     if (type == 'a') return on_added(book, message, handler);
     if (type == 'C') return on_cleared(book, message, handler);
     auto* const order = order_books_.find(static_cast<std::uint64_t>(message.number(iex_layout::order::kOrderAt)));
-    const bool is_other = order != nullptr && order->book != book;
-    if (is_other) [[unlikely]]
+    if (order != nullptr && order->book != book) [[unlikely]] {
         other_stocks_.add();
-    if (type == 'L') return on_executed(book, message, is_other ? nullptr : order, handler);
-    if (is_other) return reject(book, message, handler);
+        type == 'L' ? on_executed(book, message, nullptr, handler) : reject(book, message, handler);
+        return contradict(order->book, book, message, handler);
+    }
+    if (type == 'L') return on_executed(book, message, order, handler);
     if (order == nullptr) [[unlikely]]
         return settle(OrderBooks::Outcome::unknown_order, book, Changes<Handler>{}, message, handler);
     if (type == 'M') return on_modified(book, message, *order, handler);
@@ -110,6 +111,8 @@ void IexDeepPlus::on_added(std::uint16_t book, const IexMessage& message, Handle
     const auto outcome = order_books_.add(book, number, order.is_bid, shares, order.price);
     report_added(outcome, order, handler, changes);
     settle(outcome, book, changes, message, handler);
+    if (outcome == OrderBooks::Outcome::duplicate_order) [[unlikely]]
+        contradict(order_books_.find(number)->book, book, message, handler);
 }
 
 template <class Handler>

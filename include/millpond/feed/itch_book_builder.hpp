@@ -37,7 +37,8 @@ namespace millpond::feed {
 /// A message of an unknown type, of a wrong length or with a stock that is not printable ASCII or has another locate
 /// makes all books incomplete and a Gap. A change of an unknown order, an order that does not fit or has impossible
 /// contents, and a message with another stock than its locate's or with a time of 24 hours or more make their own book
-/// incomplete.
+/// incomplete. So does a new order with the number of another stock's order, or with another stock; the other stock's
+/// book is then incomplete too.
 ///
 /// Optional functions of a handler:
 /// - on_fault(message, sequence, ItchFault): called for each message that was not applied, or not in full, after the
@@ -135,6 +136,8 @@ private:
     void on_order_added(const Context& context, Handler& handler);
     template <class Handler>
     void on_order_changed(const Context& context, Handler& handler);
+    template <class Handler>
+    [[gnu::cold]] void miss_order(Bytes stock, const Context& context, Handler& handler);
     template <class Handler>
     void on_execution(const OrderStore::Order& order, const Context& context, Handler& handler,
                       Changes<Handler>& changes);
@@ -234,8 +237,11 @@ void ItchBookBuilder::on_order_added(const Context& context, Handler& handler) {
     const auto* const message = context.message;
     namespace at = itch_layout::order_added;
     const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
-    if (book >= ItchBooks::kMaxBooks) [[unlikely]]
-        return refuse(book, context, handler);
+    if (book >= ItchBooks::kMaxBooks) [[unlikely]] {
+        refuse(book, context, handler);
+        if (book == ItchBooks::kOtherName) miss_order(message + at::kStockAt, context, handler);
+        return;
+    }
     const char side = static_cast<char>(message[at::kSideAt]);
     const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
     if (shares == 0 || (side != 'B' && side != 'S')) return reject(book, context, handler);
@@ -245,6 +251,8 @@ void ItchBookBuilder::on_order_added(const Context& context, Handler& handler) {
     const auto outcome = order_books_.add(book, number, side == 'B', shares, price);
     report_added(outcome, {number, price, shares, 0, book, side == 'B'}, handler, changes);
     settle(outcome, book, changes, context, handler);
+    if (outcome == OrderBooks::Outcome::duplicate_order) [[unlikely]]
+        contradict(order_books_.find(number)->book, book, context, handler);
 }
 
 template <class Handler>
@@ -298,6 +306,19 @@ void ItchBookBuilder::on_order_changed(const Context& context, Handler& handler)
         }
     }
     settle(outcome, book, changes, context, handler);
+    if (outcome == duplicate_order) [[unlikely]] {
+        const auto* const other =
+            order_books_.find(core::load_be<std::uint64_t>(message + itch_layout::order_replaced::kNewOrderAt));
+        contradict(other->book, book, context, handler);
+    }
+}
+
+/// The stock of a new order that was refused because of its locate may lack the order.
+template <class Handler>
+void ItchBookBuilder::miss_order(Bytes stock, const Context& context, Handler& handler) {
+    const auto book = books_.find(locate_of(context.message));
+    const auto other = books_.find_stock(stock);
+    if (other != ItchBooks::kNone) contradict(other, book, context, handler);
 }
 
 template <class Handler>

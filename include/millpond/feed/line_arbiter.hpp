@@ -149,7 +149,7 @@ private:
         explicit Line(std::pmr::memory_resource* memory) : sessions(memory) {}
 
         LineCounters counters;
-        SequenceTracker tracker{SequenceTracker::kRestartAfter};
+        SequenceTracker tracker{SequenceTracker::kRestartAfter, SequenceTracker::Counts::claimed};
         Session session{};
         std::uint64_t epoch{0};              // the feed's epoch in which the line was last in the feed's session
         std::uint64_t restarts{0};           // restarts of the feed that this line has followed

@@ -64,10 +64,18 @@ public:
         [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
     };
 
+    /// What is observed.
+    enum class Counts : std::uint8_t {
+        exact,   ///< The numbers of one or more lines, which may overlap.
+        claimed  ///< The headers of one line. Its datagrams do not overlap: one that begins within the newest one shows
+                 ///< that this one's count was damaged.
+    };
+
     /// restart_after: consecutive old datagrams after which the sender is assumed to have restarted. Use more than
     /// kRestartAfter if each message is observed separately, so that a few duplicated datagrams do not look like a
     /// restart.
-    explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter) noexcept : restart_after_(restart_after) {}
+    explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter, Counts counts = Counts::exact) noexcept
+        : restart_after_(restart_after), counts_(counts) {}
 
     /// Observes a datagram with `count` numbers from `first` on; count 0 announces that `first` comes next. A range
     /// beyond the largest 64-bit number is ignored: all of it is old.
@@ -111,10 +119,14 @@ private:
     [[nodiscard]] bool looks_restarted(Range old) noexcept;
     void drop(std::size_t index) noexcept;
 
+    static constexpr auto kNone = std::numeric_limits<std::uint64_t>::max();
+
     std::uint32_t restart_after_;
+    Counts counts_;
     std::uint64_t next_{0};
-    std::uint64_t forgotten_{0};  // highest number of a range that was forgotten
-    std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: none
+    std::uint64_t newest_{kNone};  // first number of the datagram before, if next_ follows it
+    std::uint64_t forgotten_{0};   // highest number of a range that was forgotten
+    std::uint64_t announced_{0};   // far ahead, and not believed yet; 0: none
     std::uint64_t restart_next_{0};
     std::uint32_t restart_run_{0};
     std::uint32_t restart_strays_{0};  // consecutive strays since the run's last datagram
@@ -127,6 +139,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
     Step step;
     if (first == next_ && next_ != 0 && count < std::numeric_limits<std::uint64_t>::max() - first) {
         next_ += count;
+        newest_ = first;
         restart_run_ = 0;
         announced_ = 0;
         return step;
@@ -148,12 +161,22 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         counters_.missing.add(first - next_);
         remember({step.gap_first, step.gap_last});
         next_ = first + count;
+        newest_ = first;
         restart_run_ = 0;
         announced_ = 0;
         return step;
     }
     if (count == 0) return step;  // a later datagram overtook the announcement
     const auto end = first + count;
+    // A sender that goes back begins before its newest datagram.
+    if (counts_ == Counts::claimed && first > newest_) {
+        next_ = end;
+        newest_ = first;
+        restart_run_ = 0;
+        announced_ = 0;
+        return step;
+    }
+    newest_ = kNone;
     if (end <= next_ && looks_restarted({first, end - 1})) {
         restart(end);
         step.restarted = true;
@@ -171,6 +194,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
 
 inline void SequenceTracker::start(std::uint64_t first) noexcept {
     next_ = first;
+    newest_ = kNone;
     forgotten_ = first - 1;
     restart_run_ = 0;
     announced_ = 0;

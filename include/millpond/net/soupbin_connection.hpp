@@ -66,6 +66,8 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(socket_); }
     [[nodiscard]] bool is_logged_in() const noexcept { return session_.state() == SoupBinSession::State::logged_in; }
+    /// Number of the next sequenced message; valid while logged in.
+    [[nodiscard]] std::uint64_t next() const noexcept { return session_.next(); }
     /// True from the end of the session until the next open.
     [[nodiscard]] bool has_ended() const noexcept { return session_.state() == SoupBinSession::State::ended; }
     /// Why the last connection ended; none while it is open, after its session has ended, and after close.

@@ -25,10 +25,11 @@ enum class SoupBinFailure : std::uint8_t {
     session_unavailable,  ///< The server does not have the requested session.
     rejected,             ///< The server rejected the login with another code; detail: the code.
     bad_packet,           ///< A packet had the length 0.
-    bad_login,            ///< An accepted login could not be read.
+    bad_login,            ///< An accepted login could not be read, or its number is 2^63 or more.
     unexpected,           ///< A packet came before the login was accepted, or after the last number; detail: its type.
     same_session,         ///< The server still has the session that it has ended.
     other_session,        ///< The server is in another session than the requested one; it is requested from message 1.
+    went_back,            ///< The session's numbers have restarted; it is requested from message 1.
 };
 
 /// A sentence part such as "the server closed the connection".

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { MarketQuote, MarketSide } from "./market-event.js";
+import type { MarketEvent, MarketQuote, MarketSide } from "./market-event.js";
 import {
   type MarketFeed,
   type MarketFeedOwner,
@@ -61,6 +61,8 @@ export class RingFeed implements MarketFeed {
   readonly #cleared = new Set<number>();
   /** By instrument, the newest order or level of a group that is open. */
   readonly #held = new Map<number, MarketOrder | MarketLevel>();
+  /** By instrument, the trades of a group that is open, for `conflate`: the book after the group comes first. */
+  readonly #trades = new Map<number, MarketEvent[]>();
   /** New symbols, whose statuses and quotes on the board must be delivered; `*` means all. */
   readonly #added = new Set<string>();
   /** Set when the ring is open, before the first event. */
@@ -70,6 +72,7 @@ export class RingFeed implements MarketFeed {
       if (!this.#wants(quote.instrument)) return;
       this.#shown.get(quote.instrument)?.book.handler.quote(quote);
       this.#endGroup(quote.instrument);
+      this.#deliverTrades(quote.instrument);
       const event = this.#quote(quote, number);
       if (this.selection.mode === "every") this.owner.receive(event);
       else this.#newest.set(quote.instrument, event);
@@ -77,8 +80,9 @@ export class RingFeed implements MarketFeed {
     trade: (trade, number) => {
       if (!this.#wants(trade.instrument)) return;
       this.#endGroup(trade.instrument);
-      this.#shown.get(trade.instrument)?.book.handler.trade(trade);
-      this.owner.receive({
+      const book = this.#shown.get(trade.instrument)?.book;
+      book?.handler.trade(trade);
+      this.#addTrade(trade.instrument, {
         type: "trade",
         symbol: this.#ring.symbol(trade.instrument)!,
         timestamp: trade.receiveTime,
@@ -91,9 +95,11 @@ export class RingFeed implements MarketFeed {
         trade_id_exact: trade.tradeIdExact,
         ...((trade.flags & ~LAST) !== 0 && { flags: trade.flags & ~LAST }),
       });
+      if (book?.isOpen !== true) this.#deliverTrades(trade.instrument);
     },
     tradeBreak: (broken, number) => {
       if (!this.#wants(broken.instrument)) return;
+      this.#deliverBook(broken.instrument);
       this.owner.receive({
         type: "trade_break",
         symbol: this.#ring.symbol(broken.instrument)!,
@@ -106,6 +112,8 @@ export class RingFeed implements MarketFeed {
     },
     status: (status, number) => {
       if (!this.#wants(status.instrument)) return;
+      if (status.instrument === NO_INSTRUMENT) this.#deliverBooks();
+      else this.#deliverBook(status.instrument);
       this.owner.receive({
         type: "status",
         symbol: this.#symbolOf(status),
@@ -145,7 +153,10 @@ export class RingFeed implements MarketFeed {
       const shown = this.#shownOf(instrument, channel);
       if (shown !== undefined) {
         shown.apply(level, this.#ring.symbol(instrument)!, number);
-        if (!shown.book.isOpen) this.#endGroup(instrument);
+        if (!shown.book.isOpen) {
+          this.#endGroup(instrument);
+          this.#deliverTrades(instrument);
+        }
         return;
       }
       // Levels of an earlier writer, whose depth is unknown, end with the Clear of the next one.
@@ -233,6 +244,7 @@ export class RingFeed implements MarketFeed {
   }
 
   setMode(): void {
+    this.#deliverAllTrades();
     this.#flush();
     if (this.selection.depth === 0) return;
     // The levels change their form, so they start again from the board.
@@ -295,6 +307,7 @@ export class RingFeed implements MarketFeed {
     const starts = ring.writerStarts;
     this.#added.clear();
     this.#held.clear();
+    this.#trades.clear();
     this.#shown.clear();
     this.#cleared.clear();
     this.owner.connected();
@@ -322,13 +335,40 @@ export class RingFeed implements MarketFeed {
   }
 
   #flush(): void {
-    if (this.selection.mode === "conflate") {
-      for (const shown of this.#shown.values()) {
-        if (shown.isChanged && !shown.book.isOpen) this.owner.receive(shown.toBook());
-      }
-    }
+    this.#deliverBooks();
     for (const quote of this.#newest.values()) this.owner.receive(quote);
     this.#newest.clear();
+  }
+
+  #deliverBooks(): void {
+    for (const instrument of this.#shown.keys()) this.#deliverBook(instrument);
+  }
+
+  /** Delivers the instrument's newest levels, for `conflate`: before an event that is not conflated. */
+  #deliverBook(instrument: number): void {
+    if (this.selection.mode !== "conflate") return;
+    const shown = this.#shown.get(instrument);
+    if (shown?.isChanged === true && !shown.book.isOpen) this.owner.receive(shown.toBook());
+  }
+
+  #addTrade(instrument: number, trade: MarketEvent): void {
+    const trades = this.#trades.get(instrument);
+    if (this.selection.mode === "every") this.owner.receive(trade);
+    else if (trades !== undefined) trades.push(trade);
+    else this.#trades.set(instrument, [trade]);
+  }
+
+  /** Delivers the instrument's trades, at the end of its group. */
+  #deliverTrades(instrument: number): void {
+    const trades = this.#trades.get(instrument);
+    if (trades === undefined) return;
+    this.#trades.delete(instrument);
+    this.#deliverBook(instrument);
+    for (const trade of trades) this.owner.receive(trade);
+  }
+
+  #deliverAllTrades(): void {
+    for (const instrument of [...this.#trades.keys()]) this.#deliverTrades(instrument);
   }
 
   #wants(instrument: number): boolean {
@@ -384,6 +424,7 @@ export class RingFeed implements MarketFeed {
   #breakGroups(): void {
     for (const held of this.#held.values()) this.owner.receive(held);
     this.#held.clear();
+    this.#deliverAllTrades();
   }
 
   #symbolOf({ instrument }: StatusView | ClearView): string | null {

@@ -80,12 +80,14 @@ void Acceptor::Listener::remove_made(const fix::SessionConfig& identity) {
 
 void Acceptor::Listener::begin(SessionHost& host, HostObserver* observer) {
     host.begin(observer);
-    if (host.file() != nullptr) keeper_.keep(*host.file());
+    host.memory().set_keeper(&keeper_);
+    keeper_.keep(host.memory());
 }
 
 void Acceptor::Listener::end(SessionHost& host) {
     host.end();
-    if (host.file() != nullptr) keeper_.forget(*host.file());
+    host.memory().set_keeper(nullptr);
+    keeper_.forget(host.memory());
 }
 
 void Acceptor::Listener::remove(SessionHost& host) {

@@ -15,7 +15,8 @@ Initiator::~Initiator() {
     for (const auto& dialer : dialers_) {
         auto& host = dialer->host();
         host.io().call([&] { dialer->end(); });
-        if (host.file() != nullptr) keeper_->forget(*host.file());
+        host.memory().set_keeper(nullptr);
+        keeper_->forget(host.memory());
     }
 }
 
@@ -28,7 +29,8 @@ SessionHandle& Initiator::add(SessionOptions session, Options options, Applicati
         }
     }
     thread.call([&] { dialer->begin(); });
-    if (auto* const file = dialer->host().file()) keeper_->keep(*file);
+    dialer->host().memory().set_keeper(keeper_.get());
+    keeper_->keep(dialer->host().memory());
     dialers_.push_back(std::move(dialer));
     return dialers_.back()->host().handle();
 }
@@ -39,7 +41,8 @@ void Initiator::remove(const SessionHandle& session) {
     if (found == dialers_.end()) return;
     auto& host = (*found)->host();
     host.io().call([&] { (*found)->end(); });
-    if (host.file() != nullptr) keeper_->forget(*host.file());
+    host.memory().set_keeper(nullptr);
+    keeper_->forget(host.memory());
     dialers_.erase(found);
 }
 

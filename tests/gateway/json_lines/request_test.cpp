@@ -33,7 +33,7 @@ TEST(Request, AValueOfAnotherTypeIsRefusedByKey) {
     for (const std::string request :
          {R"({"echo":"5"})", R"({"echo":-1})", R"({"echo":1.5})", R"({"echo":true})", R"({"echo":9007199254740992})",
           R"({"interval_ms":60001})", R"({"interval_ms":[]})", R"({"account":"true"})", R"({"account":1})",
-          R"({"token":5})", R"({"name":5})", R"({"name":"a\u0007b"})", R"({"mode":1})", R"({"mode":"all"})", R"({"subscribe":"AAPL"})",
+          R"({"token":5})", R"({"mode":1})", R"({"mode":"all"})", R"({"subscribe":"AAPL"})",
           R"({"subscribe":{"a":"b"}})", R"({"subscribe":null})"}) {
         const auto key = request.substr(2, request.find(':') - 3);
         EXPECT_THAT(refusal(request), HasSubstr("'" + key + "' must be ")) << request;
@@ -53,12 +53,6 @@ TEST(Request, DepthIsANumberOfLevelsOrFull) {
     }
     EXPECT_THAT(refusal(R"({"depth":10})"), HasSubstr("belong to 'subscribe'"));
     EXPECT_THAT(refusal(R"({"unsubscribe":["AAPL"],"orders":true})"), HasSubstr("belong to 'subscribe'"));
-}
-
-TEST(Request, ANameHasAtMost64Bytes) {
-    EXPECT_EQ(parse_request(R"({"name":"pricer 7"})").name, "pricer 7");
-    EXPECT_EQ(parse_request(R"({"name":")" + std::string(64, 'x') + "\"}").name, std::string(64, 'x'));
-    EXPECT_THAT(refusal(R"({"name":")" + std::string(65, 'x') + "\"}"), HasSubstr("at most 64 bytes"));
 }
 
 TEST(Request, AKeyThatIsThereTwiceIsRefused) {

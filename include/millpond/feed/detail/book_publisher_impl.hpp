@@ -332,7 +332,7 @@ void BookPublisher<Books>::count_incomplete() noexcept {
 
 template <class Books>
 void BookPublisher<Books>::renew_snapshots() noexcept {
-    if (!complete_ || (depth_ == 0 && !sends_orders_)) return;
+    if (!complete_ || !has_depth()) return;
     ++snapshot_;
     next_snapshot_ = 0;
     missed_snapshot_ = kNoSnapshot;
@@ -422,6 +422,15 @@ void BookPublisher<Books>::reject(std::uint16_t book, const Context& context, Ha
     counters_.rejected.add();
     order_books_.mark_incomplete(book);
     publish_top(book, context, handler);
+}
+
+template <class Books>
+template <class Context, class Handler>
+void BookPublisher<Books>::contradict(std::uint16_t other, std::uint16_t book, const Context& context,
+                                      Handler& handler) {
+    if (other == book) return;
+    order_books_.mark_incomplete(other);
+    publish_top(other, context, handler);
 }
 
 template <class Books>

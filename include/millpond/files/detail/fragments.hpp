@@ -12,10 +12,11 @@
 namespace millpond::files::detail {
 
 /// Joins the fragments of IP datagrams, in any order. Incomplete datagrams are dropped after 30 s of the capture's
-/// time, when more than kMaxDatagrams wait, or when fragments overlap differently.
+/// time, when more than kMaxDatagrams wait, or when fragments overlap differently. A late copy of a fragment whose
+/// datagram is among the kMaxDatagrams joined last, and was joined within 30 s, is ignored.
 ///
 /// Threads: one.
-/// Memory:  at most kMaxDatagrams datagrams of 64 KiB, taken when fragments arrive.
+/// Memory:  at most 2 x kMaxDatagrams datagrams of 64 KiB, taken when fragments arrive.
 /// Source:  RFC 791 section 3.2, RFC 8200 section 4.5, RFC 5722 (overlaps).
 class Fragments {
 public:
@@ -42,12 +43,16 @@ private:
     };
     enum class Added : std::uint8_t { waits, repeated, complete, contradicts };
 
-    [[nodiscard]] std::list<Waiting>::iterator find(const net::IpPacket& fragment, std::uint32_t interface,
-                                                    std::int64_t utc_ns);
+    using Datagrams = std::list<Waiting>;
+    [[nodiscard]] static Datagrams::iterator find(Datagrams& datagrams, const net::IpPacket& fragment,
+                                                  std::uint32_t interface);
+    [[nodiscard]] Datagrams::iterator begin(const net::IpPacket& fragment, std::uint32_t interface,
+                                            std::int64_t utc_ns);
+    [[nodiscard]] bool is_late_copy(const net::IpPacket& fragment, std::uint32_t interface);
     [[nodiscard]] static Added join(Waiting& waiting, const net::IpPacket& fragment);
 
-    std::list<Waiting> waiting_;  // oldest first
-    std::vector<std::byte> complete_;
+    Datagrams waiting_;  // oldest first
+    Datagrams joined_;   // newest first
     std::uint64_t incomplete_{0};
 };
 

@@ -141,7 +141,7 @@ TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheReceivePathAndTheSinksAccountWhol
                                               s.backlog = 1'024;
                                               s.send_buffer = 16'384;
                                           }),
-                                          ClientAccess{}, http::Pages{}, http::Acts{},
+                                          ClientAccess{}, http::Pages{},
                                           [](service::Severity, std::string_view, const std::string&) {});
     auto& sink = *made;
     const auto port = sink.address().port();

@@ -19,7 +19,6 @@
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/sinks/client_list.hpp"
 #include "tests/gateway/json_lines/book_client.hpp"
 #include "tests/gateway/json_lines/json_lines_fixture.hpp"
 #include "tests/gateway/sinks/events.hpp"
@@ -48,7 +47,7 @@ protected:
         });
         make(settings, std::move(access), [](const http::Request& request) {
             return request.path == "/other" ? http::Page{.type = "text/plain", .body = "other\n"} : http::Page{};
-        }, acts_);
+        });
     }
     std::unique_ptr<WebSocketClient> connect(std::string_view headers = {}, int receive_buffer = 0) {
         auto client = std::make_unique<WebSocketClient>(sink_->address().port(), headers, receive_buffer);
@@ -58,8 +57,6 @@ protected:
         }));
         return client;
     }
-    http::Acts acts_;
-
     /// Response to a plain HTTP request.
     std::string answer(std::string_view request) {
         LineClient client{sink_->address().port()};
@@ -458,125 +455,18 @@ TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
     open();
     publish(1, 1);
     EXPECT_THAT(answer("GET /api/symbols HTTP/1.0\r\n\r\n"),
-                HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"venues":["X","X","X"],"channels":[0,null,null],"next":3})"));
+                HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"next":3})"));
     EXPECT_THAT(answer("GET /api/symbols?first=2 HTTP/1.0\r\n\r\n"),
-                HasSubstr(R"({"symbols":["NEVER QUOTED"],"venues":["X"],"channels":[null],"next":3})"));
+                HasSubstr(R"({"symbols":["NEVER QUOTED"],"next":3})"));
     for (const auto* const first : {"3", "4", "18446744073709551615"}) {
         const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
         EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
     }
     for (const auto* const query :
          {"/api/symbols?first=99999999999999999999", "/api/symbols?first=-1", "/api/quotes?limit=99999999999999999999",
-          "/api/quotes?symbol=%zz", "/api/quotes?symbol=", "/api/instruments", "/api/instruments?symbol=", "/api/quotes?limit=0", "/api/quotes?limit=2001"}) {
+          "/api/quotes?symbol=%zz", "/api/quotes?symbol=", "/api/quotes?limit=0", "/api/quotes?limit=2001"}) {
         EXPECT_THAT(answer("GET " + std::string{query} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 400 ")) << query;
     }
-}
-
-TEST_F(WebSinkTest, FilesAreCompressedForClientsThatAcceptIt) {
-    open();
-    const auto plain = answer("GET /page.js HTTP/1.0\r\n\r\n");
-    EXPECT_THAT(plain, AllOf(HasSubstr("Vary: Accept-Encoding"), ::testing::Not(HasSubstr("Content-Encoding"))));
-    const auto packed = answer("GET /page.js HTTP/1.0\r\nAccept-Encoding: gzip, br\r\n\r\n");
-    EXPECT_THAT(packed, AllOf(HasSubstr("Content-Encoding: gzip"), HasSubstr("\r\n\r\n\x1f\x8b")));
-    EXPECT_LT(packed.size(), plain.size() / 2);
-    EXPECT_THAT(answer("GET /api/symbols HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n"),
-                ::testing::Not(HasSubstr("Content-Encoding")));
-}
-
-TEST_F(WebSinkTest, AClientIsListedWithItsNameAndAccountAndEndsWhenAnOperatorDisconnectsIt) {
-    constexpr std::int64_t kSkippedNs = 1'000'000'000;  // the list is published once a second
-    open([](Settings& s) { s.mode = Delivery::every; });
-    const auto clients = sink_->client_list();
-    auto one = connect();
-    auto two = connect();
-    one->send_text(R"({"name":"pricer"})");
-    publish(3);
-    ASSERT_TRUE(run_until_lines(*one, 3));
-    std::int64_t skipped_ns = 0;
-    const auto listed = [&] { return run_until([&] { return !clients->clients()->empty() && clients->clients()->front().account.delivered == 3; }, skipped_ns += kSkippedNs); };
-    ASSERT_TRUE(listed());
-    const auto list = *clients->clients();
-    ASSERT_EQ(list.size(), 2);
-    EXPECT_EQ(list[0].name, "pricer");
-    EXPECT_THAT(list[0].peer, StartsWith("127.0.0.1:"));
-    EXPECT_NE(list[0].peer, list[1].peer);
-    EXPECT_EQ(list[0].account.published, 3);
-    EXPECT_EQ(list[0].lag_ns, 0);
-    EXPECT_EQ(clients->disconnect(77), "");
-    EXPECT_EQ(clients->disconnect(list[0].id), list[0].peer);
-    ASSERT_TRUE(run_until_over(*one, skipped_ns += kSkippedNs));
-    EXPECT_THAT(one->lines().back(), HasSubstr("an operator has closed this connection"));
-    ASSERT_TRUE(run_until([&] { return clients->clients()->size() == 1; }, skipped_ns += kSkippedNs));
-    EXPECT_EQ(clients->clients()->front().id, list[1].id);
-    EXPECT_FALSE(two->over());
-}
-
-TEST_F(WebSinkTest, AClientThatAcceptsNothingLags) {
-    constexpr std::int64_t kSecondNs = 1'000'000'000;
-    open([](Settings& s) { s.mode = Delivery::every; });
-    const auto clients = sink_->client_list();
-    auto stuck = connect({}, kSmallBuffer);
-    for (int i = 0; i < 200; ++i) publish(100);  // more than the socket's buffers hold
-    // The list is published once a second: the second one knows where the log ended a second before.
-    const auto now = core::monotonic_nanos();
-    for (int list = 1; list <= 3; ++list) sink_->step(now + list * kSecondNs);
-    ASSERT_EQ(clients->clients()->size(), 1);
-    EXPECT_GE(clients->clients()->front().lag_ns, kSecondNs);
-    EXPECT_GT(clients->clients()->front().account.queued, 0);
-}
-
-TEST_F(WebSinkTest, AnInstrumentHasTheTradesOfTheSession) {
-    open();
-    const auto instrument = [&](std::string_view symbol) {
-        return answer("GET /api/instruments?symbol=" + std::string{symbol} + " HTTP/1.0\r\n\r\n");
-    };
-    const auto trade = [&](feed::Price cents, std::uint64_t size, std::uint16_t flags = 0) {
-        auto made = trade_of(0, feed::price_from<100>(static_cast<std::int32_t>(cents)));
-        made.size = size;
-        made.flags = flags;
-        made.receive_utc_ns = 1'700'000'000'000'000'000;
-        sink_->on(made, ++number_);
-    };
-    EXPECT_THAT(instrument("AAPL"),
-                HasSubstr(R"({"instruments":[{"symbol":"AAPL","venue":"X","channel":null,"depth":0,"trades":null}]})"));
-    EXPECT_THAT(instrument("NONE"), HasSubstr(R"({"instruments":[]})"));
-    trade(1'000, 5);
-    trade(1'020, 7, feed::kHidden);
-    trade(9'900, 1'000, feed::kNotPrintable);  // the volume includes it as part of another trade
-    trade(990, 8);
-    sink_->on(feed::TradeBreak{.instrument = 0, .trade_id = 1}, ++number_);
-    const auto full = instrument("AAPL");
-    EXPECT_THAT(full, HasSubstr(R"("complete":true,"count":3,"broken":1,"volume":20,"first":10.0000,"high":10.2000,)"
-                                R"("low":9.9000,"last":9.9000,"last_time":1700000000000000000}}]})"));
-    EXPECT_GT(number_in(full, "since"), 1'700'000'000'000'000'000);
-}
-
-TEST_F(WebSinkTest, TradesAreIncompleteAfterALossUntilTheNextSessionOfTheirChannel) {
-    open();
-    const auto is_complete = [&] {
-        return answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n").find(R"("complete":true)") !=
-               std::string::npos;
-    };
-    const auto trade = [&] { sink_->on(trade_of(0, feed::kPriceScale), ++number_); };
-    trade();
-    sink_->on(feed::Gap{.channel = 1, .reason = feed::GapReason::sequence}, ++number_);
-    sink_->on(feed::Gap{.channel = 0, .reason = feed::GapReason::silence}, ++number_);
-    EXPECT_TRUE(is_complete());
-    sink_->on(feed::Gap{.channel = 0, .reason = feed::GapReason::sequence}, ++number_);
-    EXPECT_FALSE(is_complete());
-    sink_->on(new_session_of(1), ++number_);
-    EXPECT_FALSE(is_complete());
-    sink_->on(new_session_of(0), ++number_);
-    EXPECT_THAT(answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n"), HasSubstr(R"("trades":null)"));
-    trade();
-    EXPECT_TRUE(is_complete());
-    EXPECT_EQ(number_in(answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n"), "since"),
-              1'700'000'000'000'000'000);
-    sink_->missed(number_ + 1, number_ + 3);
-    EXPECT_FALSE(is_complete());
-    sink_->on(new_session_of(0), number_ += 4);
-    trade();
-    EXPECT_TRUE(is_complete());
 }
 
 TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
