@@ -69,8 +69,7 @@ void make_sparse(const std::string& name, std::size_t segments, std::size_t segm
                       .begin = segment_bytes,
                       .end = 2 * segment_bytes});
     }
-    fix::FileStore made{
-        path, 1, {.data_bytes = segments * segment_bytes, .segments = 0, .prefault = fix::Prefault::none}};
+    fix::FileStore made{path, 1, {.data_bytes = segments * segment_bytes, .segments = 0, .prefault = false}};
     store(made, messages);
 }
 
@@ -84,7 +83,7 @@ bench::Finding open(const std::string& name, const fix::FileStore::Options& opti
     return {.value = nanos / 1e6, .answer = next == messages + 1 ? 1U : 0U};
 }
 
-fix::FileStore::Options equal(std::size_t segments, fix::Prefault prefault) {
+fix::FileStore::Options equal(std::size_t segments, bool prefault) {
     return {.segments = segments, .prefault = prefault};
 }
 
@@ -97,13 +96,13 @@ fix::FileStore::Options growing(std::size_t data_bytes) {
 
 int main() {
     std::filesystem::create_directories(kFolder);
-    fill("four", equal(4, fix::Prefault::all));
-    fill("one", equal(1, fix::Prefault::all));
+    fill("four", equal(4, true));
+    fill("one", equal(1, true));
     std::vector<bench::Contender> all{
-        {"FileStore, 64 MiB in four segments", [] { return open("four", equal(4, fix::Prefault::none), kMessages); }},
+        {"FileStore, 64 MiB in four segments", [] { return open("four", equal(4, false), kMessages); }},
         {"FileStore, 64 MiB in four segments, pages mapped ahead",
-         [] { return open("four", equal(4, fix::Prefault::all), kMessages); }},
-        {"FileStore, 64 MiB in one segment", [] { return open("one", equal(1, fix::Prefault::none), kMessages); }}};
+         [] { return open("four", equal(4, true), kMessages); }},
+        {"FileStore, 64 MiB in one segment", [] { return open("one", equal(1, false), kMessages); }}};
     for (const std::size_t gib : {1U, 4U, 16U, 64U}) {
         const auto name = std::to_string(gib) + " GiB";
         const auto options = growing(gib * 1024 * kMiB);

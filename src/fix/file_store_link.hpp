@@ -7,8 +7,6 @@
 #include <millpond/fix/file_store.hpp>
 #include <millpond/memory/region.hpp>
 
-#include "present_window.hpp"
-
 namespace millpond::fix {
 
 /// A segment and its file.
@@ -20,7 +18,6 @@ struct FileStore::Link {
     std::size_t number{0};
     bool is_new{false};       // the file did not exist before
     bool is_unmapped{false};  // its pages were unmapped
-    PresentWindow window;     // used by the maintaining thread
     std::atomic<Role> role{Role::fresh};
     // Used by the using thread: contents when another segment became current.
     StoreSegment::Extent extent;

@@ -157,7 +157,7 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
     link->number = number;
     link->is_new = !exists;
     link->region = region_of(file, has_size ? there : memory_bytes(new_bytes),
-                             {.prefault = !has_size && is_whole_present(),
+                             {.prefault = options_.prefault && !has_size,
                               .exclusive = number == 0,
                               .own = true,
                               .mode = options_.file_mode});
@@ -184,12 +184,9 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
                                         " bytes; a new store needs " + std::to_string(memory_bytes(new_bytes)) +
                                         ": remove it");
         }
-        if (has_size) std::memset(memory.data(), 0, memory_bytes(new_bytes));
         link->segment = StoreSegment::create(memory, new_bytes, created_utc_ns_);
     }
     bind(*link->segment.header, file);
-    // The kernel has mapped more than the header, which was read.
-    if (options_.prefault == Prefault::ahead && !is_whole_present()) link->window.give_back(memory);
     return link;
 }
 
@@ -252,19 +249,12 @@ void FileStore::open_all() {
     remove_given_up();
     next_bytes_ = grows ? std::clamp(2 * last().bytes(), smallest, max_bytes_) : max_bytes_;
     unmap_old(true);
-    if (is_whole_present()) {
+    if (options_.prefault) {
         for (const auto& link : links_) {
             if (link->is_unmapped || link->region.created()) continue;
             const bool is_left = link->role.load(std::memory_order_relaxed) == Link::Role::left;
             memory::make_present(link->region.bytes(), !is_left);
         }
-    }
-    if (options_.prefault == Prefault::ahead) {
-        give_back();  // what was read to find the messages
-        keep_present();
-        // The first message looks for the oldest one.
-        const auto& entry = last().segment.entry(last().extent.first);
-        memory::make_part_present(last().region.bytes(), std::as_bytes(std::span{&entry, 1}));
     }
     if (is_ring()) return;
     const bool is_usable = last().bytes() >= options_.min_bytes;

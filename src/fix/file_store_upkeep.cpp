@@ -56,7 +56,7 @@ void FileStore::prepare() {
             throw;
         }
     } else {
-        if (is_whole_present()) link->window.make_all_present(link->region.bytes(), true);
+        if (options_.prefault) memory::make_present(link->region.bytes(), true);
         spare_ = nullptr;
     }
     if (options_.segments == 0) next_bytes_ = std::min(max_bytes_, 2 * link->bytes());
@@ -70,7 +70,8 @@ void FileStore::remove_given_up() noexcept {
             link->role.store(Link::Role::spare, std::memory_order_relaxed);
             link->is_unmapped = true;
             spare_ = link.get();
-            link->window.give_back(link->region.bytes());  // not the header, which names the newest file
+            memory::drop_pages(
+                link->region.bytes().subspan(page_bytes()));  // not the header, which names the newest file
             return false;
         }
         std::error_code stays;  // then its number remains in use
@@ -97,54 +98,9 @@ void FileStore::unmap_old(bool all) noexcept {
         newer_bytes += next->bytes();
         if (next->role.load(std::memory_order_relaxed) == Link::Role::current) next->is_unmapped = false;
         const bool is_left = next->role.load(std::memory_order_relaxed) == Link::Role::left;
-        if (!is_left || newer_bytes <= resident_bytes() || (next->is_unmapped && !all)) continue;
+        if (!is_left || newer_bytes <= options_.resident_bytes || (next->is_unmapped && !all)) continue;
         next->is_unmapped = true;
-        next->window.give_back(next->region.bytes());
-    }
-}
-
-/// Returns the memory of all segments to the kernel. The disk or its cache has their contents.
-void FileStore::give_back() noexcept {
-    for (const auto& link : links_) {
-        link->window.give_back(link->region.bytes());
-        if (link->role.load(std::memory_order_relaxed) == Link::Role::left) link->is_unmapped = true;
-    }
-}
-
-/// Makes the memory present that a busy store needs. Throws RegionError.
-void FileStore::make_present_all() {
-    unmap_old(false);
-    for (const auto& link : links_) {
-        const auto role = link->role.load(std::memory_order_relaxed);
-        const bool is_left = role == Link::Role::left && !link->is_unmapped;
-        if (!is_left && role != Link::Role::current && role != Link::Role::fresh) continue;
-        link->window.make_all_present(link->region.bytes(), !is_left);
-    }
-}
-
-/// With Prefault::ahead: makes memory present before it is used, and returns it when the store is no longer busy.
-/// Throws RegionError.
-void FileStore::keep_present() {
-    const bool busy = is_busy();
-    const auto resets = counters().resets.read();
-    if (!busy && (was_busy_ || resets != resets_seen_)) give_back();  // a reset reads the whole index
-    if (busy && !was_busy_) {
-        for (const auto& link : links_) link->is_unmapped = false;
-    }
-    was_busy_ = busy;
-    resets_seen_ = resets;
-    if (busy) {
-        make_present_all();
-        return;
-    }
-    for (const auto& link : links_) {
-        if (link->role.load(std::memory_order_relaxed) != Link::Role::current) continue;
-        const auto& segment = link->segment;
-        link->window.follow(link->region.bytes(), segment, written_end(), next_sender());
-        auto* const next = fresh_.load(std::memory_order_relaxed);
-        const bool is_half_used = written_end() + segment.data.size() / 2 > segment.lap_end();
-        if (next == nullptr || !is_half_used) continue;
-        next->window.follow(next->region.bytes(), next->segment, next->segment.lap_end(), next_sender());
+        memory::drop_pages(next->region.bytes().subspan(page_bytes()));
     }
 }
 
@@ -163,11 +119,9 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
         remove_given_up();
         unmap_old(all);
     }
-    const bool needs_segment = !is_ring() && fresh_.load(std::memory_order_relaxed) == nullptr;
-    if ((!needs_segment && options_.prefault != Prefault::ahead) || now.monotonic_ns < retry_ns_) return {};
+    if (is_ring() || fresh_.load(std::memory_order_relaxed) != nullptr || now.monotonic_ns < retry_ns_) return {};
     try {
-        if (options_.prefault == Prefault::ahead) keep_present();
-        if (needs_segment) prepare();
+        prepare();
         retry_ns_ = 0;
         return {};
     } catch (const std::system_error& error) {

@@ -5,10 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <millpond/memory/residency.hpp>
-
-#include "present_window.hpp"
-
 namespace millpond::fix {
 namespace {
 
@@ -38,8 +34,8 @@ std::size_t data_that_fits(std::size_t memory) noexcept {
 void MessageStore::use(const StoreSegment& segment, const Start& start) noexcept {
     current_ = segment;
     claim_ = {};
-    written_end_.store(start.end, std::memory_order_relaxed);
-    next_sender_.store(start.next, std::memory_order_relaxed);
+    written_end_ = start.end;
+    next_sender_ = start.next;
     claimed_end_ = segment.header->claimed_end.load(std::memory_order_relaxed);
     lap_end_ = segment.lap_end();
     unwritten_ = start.end;
@@ -57,7 +53,7 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
     if (bytes == 0 || bytes > capacity / 4 || bytes > kMaxMessageBytes) return refuse();
     const auto record_bytes = StoreSegment::record_bytes(bytes);
     constexpr auto kEndMark = sizeof(StoreRecord);  // after the message
-    auto begin = written_end();
+    auto begin = written_end_;
     auto end = begin + record_bytes + kEndMark;
     if (end > lap_end_) [[unlikely]] {
         // A message is contiguous. At the end of a lap the mark does not fit until the socket has accepted the oldest
@@ -65,7 +61,7 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
         if (end - kEndMark > lap_end_ || end - unwritten_ > capacity) {
             const auto turned = turn();
             if (turned == Turn::refused) return refuse();
-            begin = turned == Turn::wrap ? lap_end_ : written_end();
+            begin = turned == Turn::wrap ? lap_end_ : written_end_;
             end = begin + record_bytes + kEndMark;
             capacity = current_.data.size();  // turn may have changed the segment
         }
@@ -94,7 +90,7 @@ bool MessageStore::has_spare(std::size_t bytes) const noexcept {
     if (bytes == 0 || bytes > capacity / 4) return false;
     const auto spare = std::clamp<std::size_t>(capacity / bytes / kPartSpare, 1, kMaxSpare);
     const auto record_bytes = StoreSegment::record_bytes(bytes);
-    auto end = written_end();
+    auto end = written_end_;
     auto lap_end = lap_end_;
     for (std::size_t i = 0; i <= spare; ++i) {
         const auto marked = end + record_bytes + sizeof(StoreRecord);
@@ -122,14 +118,13 @@ void MessageStore::raise_claimed_end(std::uint64_t begin, std::uint64_t end) noe
 }
 
 std::uint64_t MessageStore::commit(std::string_view message) noexcept {
-    const auto sequence = next_sender();
+    const auto sequence = next_sender_;
     auto* const record = reinterpret_cast<StoreRecord*>(claim_.data() - sizeof(StoreRecord));
     const auto offset = static_cast<std::uint64_t>(message.data() - claim_.data());
     const auto bytes = StoreSegment::record_bytes(offset + message.size());
     if (claim_begin_ == lap_end_) lap_end_ += current_.data.size();
-    const auto end = claim_begin_ + bytes;
-    written_end_.store(end, std::memory_order_relaxed);
-    if (end < lap_end_) {
+    written_end_ = claim_begin_ + bytes;
+    if (written_end_ < lap_end_) {
         auto* const next = reinterpret_cast<StoreRecord*>(reinterpret_cast<char*>(record) + bytes);
         next->sequence.store(0, std::memory_order_relaxed);
     }
@@ -139,7 +134,7 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
     std::memcpy(reinterpret_cast<char*>(record + 1) + offset + message.size(), &crc, sizeof crc);
     current_.entry(sequence).store(claim_begin_, std::memory_order_relaxed);
     record->sequence.store(sequence, std::memory_order_release);  // sync "message stored": is_whole
-    next_sender_.store(sequence + 1, std::memory_order_relaxed);
+    next_sender_ = sequence + 1;
     claim_ = {};
     fetch_ahead(message.data() + message.size(), sequence);
     counters_.stored.add();
@@ -157,12 +152,12 @@ inline void MessageStore::fetch_ahead(const char* end, std::uint64_t sequence) c
 
 void MessageStore::warm_up() const noexcept {
     const auto& data = current_.data;
-    const auto place = static_cast<std::size_t>(written_end() == lap_end_ ? 0 : written_end() + data.size() - lap_end_);
+    const auto place = static_cast<std::size_t>(written_end_ == lap_end_ ? 0 : written_end_ + data.size() - lap_end_);
     // A load also brings the translation of the page, which a prefetch may omit.
     static_cast<void>(
         reinterpret_cast<const StoreRecord*>(data.data() + place)->sequence.load(std::memory_order_relaxed));
-    fetch_ahead(data.data() + place - std::min<std::size_t>(place, kAhead), next_sender());
-    fetch_ahead(data.data() + place, next_sender());
+    fetch_ahead(data.data() + place - std::min<std::size_t>(place, kAhead), next_sender_);
+    fetch_ahead(data.data() + place, next_sender_);
 }
 
 bool MessageStore::store(std::string_view message) noexcept {
@@ -178,24 +173,24 @@ inline std::uint64_t MessageStore::kept_position(std::uint64_t sequence) const n
     const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
     if (position + current_.data.size() < claimed_end_) return 0;
     // The slot can only be of a newer message if the number is that old.
-    if (next_sender() - sequence > current_.slot_mask + 1 && current_.find(sequence) == nullptr) return 0;
+    if (next_sender_ - sequence > current_.slot_mask + 1 && current_.find(sequence) == nullptr) return 0;
     return position;
 }
 
 void MessageStore::count_eviction() noexcept {
     // The oldest message can only be overwritten in these cases.
     const bool may_be_gone = oldest_begin_ == 0 || oldest_begin_ + current_.data.size() < claimed_end_ ||
-                             next_sender() - oldest_ > current_.slot_mask + 1;
+                             next_sender_ - oldest_ > current_.slot_mask + 1;
     if (may_be_gone) find_oldest();
     if (oldest_begin_ == 0) return;
-    const auto used = elsewhere_bytes_ + written_end() - oldest_begin_;
+    const auto used = elsewhere_bytes_ + written_end_ - oldest_begin_;
     counters_.used_bytes.set(used);
     if (used > counters_.peak_bytes.read()) counters_.peak_bytes.set(used);
 }
 
 /// Counts the messages that were evicted before the oldest stored one; of many, a few at a time.
 void MessageStore::find_oldest() noexcept {
-    for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next_sender(); ++step) {
+    for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next_sender_; ++step) {
         if (oldest_ == jump_from_) {
             oldest_ = jump_to_;
             continue;
@@ -208,13 +203,13 @@ void MessageStore::find_oldest() noexcept {
 }
 
 std::uint64_t MessageStore::next_kept(std::uint64_t sequence) const noexcept {
-    return std::min({current_.next_kept(sequence), next_kept_elsewhere(sequence), next_sender()});
+    return std::min({current_.next_kept(sequence), next_kept_elsewhere(sequence), next_sender_});
 }
 
 void MessageStore::mark_written(std::uint64_t sequence) noexcept {
     written_to_ = std::max(written_to_, sequence);
-    if (sequence + 1 == next_sender()) {
-        unwritten_ = written_end();
+    if (sequence + 1 == next_sender_) {
+        unwritten_ = written_end_;
     } else if (const auto* record = current_.find(sequence)) {
         const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
         unwritten_ = std::max(unwritten_, position + StoreSegment::record_bytes(*record));
@@ -224,17 +219,17 @@ void MessageStore::mark_written(std::uint64_t sequence) noexcept {
 void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
     // The next number followed from the records; without them it must be in the header.
     auto& in_header = current_.header->next_sender;
-    in_header.store(next_sender(), std::memory_order_release);
+    in_header.store(next_sender_, std::memory_order_release);
     keep_order();
     forget_elsewhere(sequence);
     current_.forget_from(sequence);
-    if (sequence > next_sender()) {
-        jump_from_ = next_sender();
+    if (sequence > next_sender_) {
+        jump_from_ = next_sender_;
         jump_to_ = sequence;
     }
     keep_order();
     in_header.store(sequence, std::memory_order_release);
-    next_sender_.store(sequence, std::memory_order_relaxed);
+    next_sender_ = sequence;
     oldest_ = std::min(oldest_, sequence);
     oldest_begin_ = 0;
     written_to_ = std::min(written_to_, sequence - 1);
@@ -242,7 +237,7 @@ void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
 }
 
 void MessageStore::skip_to(std::uint64_t sequence) noexcept {
-    const auto first = next_sender();
+    const auto first = next_sender_;
     set_next_sender(sequence);
     if (sequence > first) current_.remember_skip(first, sequence);
 }
@@ -252,7 +247,7 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     set_next_sender(1);
     set_next_target(1);
     current_.header->creation_utc_ns = utc_ns;
-    unwritten_ = written_end();
+    unwritten_ = written_end_;
     oldest_ = 1;
     oldest_begin_ = 0;
     jump_from_ = 0;
@@ -286,36 +281,10 @@ MemoryStore::MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory) : mem
     begin(data_bytes, utc_ns);
 }
 
-MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, Prefault prefault) {
-    const auto data_bytes = StoreSegment::checked_bytes(data.value);
-    pages_ = memory::OnDemandPages{memory_bytes(data_bytes)};
-    memory_ = pages_.bytes();
-    begin(data_bytes, utc_ns);
-    if (prefault == Prefault::all) memory::make_present(memory_, true);
-    if (prefault != Prefault::ahead) return;
-    window_ = std::make_unique<PresentWindow>();
-    window_->follow(memory_, segment_, written_end(), next_sender());
-}
-
 void MemoryStore::begin(std::size_t data_bytes, std::int64_t utc_ns) noexcept {
-    if (pages_.bytes().empty()) std::memset(memory_.data(), 0, memory_.size());
-    segment_ = StoreSegment::create(memory_, data_bytes, utc_ns);
-    use(segment_, {.end = segment_.lap_end() - data_bytes, .oldest = 1, .next = 1});
-}
-
-std::error_code MemoryStore::maintain(core::Moment now) noexcept {
-    static_cast<void>(now);
-    if (window_ == nullptr) return {};
-    try {
-        if (is_busy()) {
-            window_->make_all_present(memory_, true);
-        } else {
-            window_->follow(memory_, segment_, written_end(), next_sender());
-        }
-        return {};
-    } catch (const std::system_error& error) {
-        return error.code();
-    }
+    std::memset(memory_.data(), 0, memory_.size());
+    const auto segment = StoreSegment::create(memory_, data_bytes, utc_ns);
+    use(segment, {.end = segment.lap_end() - data_bytes, .oldest = 1, .next = 1});
 }
 
 MemoryStore::~MemoryStore() {

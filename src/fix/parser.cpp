@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
 #include <millpond/fix/detail/words.hpp>
@@ -18,7 +17,6 @@ using detail::TagCache;
 constexpr char kSoh = '\x01';
 constexpr std::size_t kWordBytes = 64;
 constexpr std::size_t kMaxTag = 9;
-constexpr std::size_t kMemoryAlignment = 64;
 
 /// Means "no error" inside the parser; a frame is complete by definition.
 constexpr FrameError kFine = FrameError::incomplete;
@@ -95,39 +93,8 @@ Parser::Parser(const Options& options)
       scan_(detail::scan_function(options.instruction_set)),
       list_(detail::list_function(options.instruction_set)),
       compare_(detail::compare_function(options.instruction_set)),
-      // Not filled: its pages become present when they are used.
-      memory_(static_cast<std::byte*>(options.memory->allocate(bytes_for_types(kLayouts), kMemoryAlignment)),
-              Release{options.memory}),
-      fields_(reinterpret_cast<Field*>(memory_.get())),
-      layouts_(reinterpret_cast<FieldLayout*>(fields_ + kFields)) {
-    static_assert(kFields * sizeof(Field) % alignof(FieldLayout) == 0);
-    forget();
-}
-
-void Parser::Release::operator()(std::byte* memory) const noexcept {
-    resource->deallocate(memory, bytes_for_types(kLayouts), kMemoryAlignment);
-}
-
-std::size_t Parser::bytes_for_types(std::size_t types) noexcept {
-    return kFields * sizeof(Field) + types * sizeof(FieldLayout);
-}
-
-std::span<std::byte> Parser::memory() const noexcept { return {memory_.get(), bytes_for_types(kLayouts)}; }
-
-void Parser::forget() noexcept {
-    // Only its type is read, which is that of no message.
-    static constexpr FieldLayout kNone;
-    by_type_.fill(const_cast<FieldLayout*>(&kNone));
-    used_ = 0;
-}
-
-/// The layout for this type, in the place of its hash.
-FieldLayout& Parser::begin_type(std::size_t place, std::uint32_t msg_type) noexcept {
-    auto*& layout = by_type_[place];
-    if (layout->msg_type() == FieldLayout::kNoType) layout = std::construct_at(layouts_ + used_++);
-    layout->begin_type(msg_type);
-    return *layout;
-}
+      fields_(kFields, options.memory),
+      layouts_(kLayouts, options.memory) {}
 
 std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<Field> spill) noexcept {
     const auto size = frame.bytes.size();
@@ -135,11 +102,8 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
     const auto* trailer = data + frame.trailer_offset;
     const auto key = msg_type_key(data + frame.body_offset + 3);
-    const auto place = (key * 0x9E3779B1U) >> (32 - std::bit_width(kLayouts - 1));
-    auto* found_layout = by_type_[place];
-    if (found_layout->msg_type() != key) [[unlikely]]
-        found_layout = &begin_type(place, key);
-    auto& layout = *found_layout;
+    auto& layout = layouts_[(key * 0x9E3779B1U) >> (32 - std::bit_width(kLayouts - 1))];
+    if (layout.msg_type() != key) layout.begin_type(key);
     if (layout.shape().may_fit(data + frame.body_offset, frame.trailer_offset - frame.body_offset)) {
         std::uint32_t sum = 0;
         const auto message = read_in_place(frame, layout, sum);
@@ -153,7 +117,7 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
         return std::unexpected(FrameError::bad_checksum);
     }
     if (found.count > kFields) return parse_any(frame, spill);
-    const std::span fields{fields_, found.count};
+    const std::span fields{fields_.data(), found.count};
     const auto* index = &layout.index();
     fields.back() = {tag::kCheckSum, frame.trailer_offset + 3, 3};
     // A message with fewer group instances at its end has the same start.
@@ -194,7 +158,7 @@ std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& la
         fields_[i] = {field.tag, field.offset + further, field.length};
     }
     fields_[count] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-    return Message{{data, frame.bytes.size()}, {fields_, count + 1}, &layout.index()};
+    return Message{{data, frame.bytes.size()}, {fields_.data(), count + 1}, &layout.index()};
 }
 
 /// Compares one tag in the middle first: if the order differs, comparing the others would be wasted.
@@ -209,7 +173,7 @@ bool Parser::may_be_remembered(const char* data, std::uint32_t count, const Fiel
 /// Reads all fields except the last: that one is known, and no whole word can be read after it.
 bool Parser::read_as_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) noexcept {
     const auto* entry = layout.entries();
-    auto* field = fields_;
+    auto* field = fields_.data();
     std::uint64_t differs = 0;
     std::uint32_t begin = 0;
     for (std::uint32_t i = 0; i + 1 < count; ++i, ++entry, ++field) {
@@ -226,7 +190,7 @@ bool Parser::read_as_remembered(const char* data, std::uint32_t count, const Fie
 /// may be a length field.
 bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
     index_.clear();
-    auto* field = fields_;
+    auto* field = fields_.data();
     std::uint32_t begin = 0;
     for (std::uint32_t i = 0; i + 1 < count; ++i, ++field) {
         const std::uint32_t end = ends_[i];
@@ -276,7 +240,7 @@ std::expected<Message, FrameError> Parser::parse_any(const Frame& frame, std::sp
                   .begin = frame.body_offset,
                   .earliest_end = frame.body_offset,
                   .end = frame.trailer_offset,
-                  .fields = fields_,
+                  .fields = fields_.data(),
                   .count = 2,
                   .capacity = kFields,
                   .spill = spill};

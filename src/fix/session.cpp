@@ -18,10 +18,6 @@ constexpr std::size_t kMinFieldBytes = 3;  // 1= and the delimiter
 // Space in scratch_ for the two fields that a resend adds.
 constexpr std::size_t kResendExtraBytes = 64;
 
-// What a quiet session needs: Logon, Heartbeat, TestRequest, and the first type of the application.
-constexpr std::size_t kPresentTypes = 4;
-constexpr std::size_t kPresentDraftBytes = 4096;
-
 // Fields of the order that warm_up encodes.
 constexpr Tag kOrderQty = 38;
 constexpr Tag kPrice = 44;
@@ -150,7 +146,6 @@ SessionConfig checked(SessionConfig config) {
 
 Parser::Options parser_options(const SessionConfig& config, const Dictionary& session, const Dictionary* application) {
     Parser::Options options;
-    options.memory = memory::on_demand_resource();
     options.data_fields = application != nullptr ? application->data_fields() : session.data_fields();
     for (const auto& further : config.further_versions) {
         if (further.dictionary != nullptr) options.data_fields = further.dictionary->data_fields(options.data_fields);
@@ -195,10 +190,8 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
       held_(config_.held_messages, config_.held_bytes),
       spill_(config_.max_message_bytes / kMinFieldBytes + 1),
       scratch_(config_.max_message_bytes + kResendExtraBytes),
-      draft_memory_(2 * config_.max_message_bytes, std::min(kPresentDraftBytes, config_.max_message_bytes)),
+      draft_memory_(2 * config_.max_message_bytes),
       header_fields_(text_of(config_.header_fields)) {
-    const auto memory = parser_.memory();
-    memory::make_present(memory.first(memory::pages_end(memory, Parser::bytes_for_types(kPresentTypes))), true);
     begin_run(now);
 }
 
@@ -352,25 +345,6 @@ void Session::warm_up(core::Moment now) noexcept {
     const auto frame = next_frame(std::as_bytes(std::span{bytes->data(), bytes->size()}), bytes->size());
     if (!frame) return;
     if (const auto message = stored_parser_.parse(*frame, spill_)) static_cast<void>(validator_.check(*message));
-}
-
-void Session::make_present() const {
-    for (const auto* parser : {&parser_, &stored_parser_}) memory::make_present(parser->memory(), true);
-    held_.make_present();
-    spill_.make_present();
-    scratch_.make_present();
-    draft_memory_.make_present();
-}
-
-void Session::give_back() noexcept {
-    for (auto* parser : {&parser_, &stored_parser_}) parser->forget();
-    const auto memory = parser_.memory();
-    memory::drop_pages(memory.subspan(memory::pages_end(memory, Parser::bytes_for_types(kPresentTypes))));
-    memory::drop_pages(stored_parser_.memory());
-    held_.give_back();
-    spill_.give_back();
-    scratch_.give_back();
-    draft_memory_.give_back();
 }
 
 void Session::logout(std::string_view reason, core::Moment now) {

@@ -54,7 +54,8 @@ StoreSegment StoreSegment::create(std::span<std::byte> memory, std::size_t data_
     header->creation_utc_ns = creation_utc_ns;
     // Position 0 means no message, so the positions start with the second lap.
     header->claimed_end.store(data_bytes + sizeof(StoreRecord), std::memory_order_relaxed);
-    // The index is zero already; writing it would make all of its pages present.
+    std::uninitialized_value_construct_n(
+        reinterpret_cast<std::atomic<std::uint64_t>*>(memory.data() + kStoreHeaderBytes), header->slots);
     std::atomic_ref{header->magic}.store(kStoreMagic, std::memory_order_release);  // sync "segment made": open
     return placed(memory, header);
 }

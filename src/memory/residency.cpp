@@ -3,7 +3,6 @@
 #include <linux/mman.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include <millpond/core/exceptions.hpp>
@@ -41,17 +40,6 @@ void make_present(std::span<std::byte> bytes, bool writable) {
                 " present; free memory, or raise the limit of the control group or of the node's huge pages"));
     }
     touch(bytes, writable);
-}
-
-std::size_t pages_end(std::span<const std::byte> bytes, std::size_t count) noexcept {
-    const auto page = base_page_bytes();
-    return std::min((count + page - 1) / page * page, bytes.size());
-}
-
-void make_part_present(std::span<std::byte> bytes, std::span<const std::byte> part) {
-    const auto begin = static_cast<std::size_t>(part.data() - bytes.data()) / base_page_bytes() * base_page_bytes();
-    const auto end = pages_end(bytes, static_cast<std::size_t>(part.data() - bytes.data()) + part.size());
-    make_present(bytes.subspan(begin, end - begin), true);
 }
 
 void drop_pages(std::span<std::byte> bytes) noexcept { madvise(bytes.data(), bytes.size(), MADV_DONTNEED); }

@@ -21,7 +21,6 @@
 
 #include "tests/fix/store_folder.hpp"
 #include "tests/support/child_process.hpp"
-#include "tests/support/resident_memory.hpp"
 
 // Stores with segments = 0, which grow with their messages up to a limit.
 namespace millpond::fix {
@@ -232,7 +231,17 @@ TEST_F(FileStoreTest, MessagesOfSegmentsThatWereGivenUpDoNotComeBackWithTheNextP
 }
 
 /// Number of bytes of the store's files that are resident in this process.
-std::size_t resident_bytes(const std::filesystem::path& path) { return test::resident_bytes(path.string()); }
+std::size_t resident_bytes(const std::filesystem::path& path) {
+    std::ifstream maps{"/proc/self/smaps"};
+    std::size_t kib = 0;
+    bool ours = false;
+    for (std::string line; std::getline(maps, line);) {
+        // In smaps, a mapping's line begins with its address, and the lines of its values with a capital letter.
+        if (line.front() < 'A' || line.front() > 'Z') ours = line.find(path.string()) != std::string::npos;
+        if (ours && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
+    }
+    return kib * 1024;
+}
 
 TEST_F(FileStoreTest, OldSegmentsAreDroppedFromMemoryAndReadAgainOnRequest) {
     constexpr std::size_t kMiB = std::size_t{1} << 20U;

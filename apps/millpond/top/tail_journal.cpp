@@ -22,7 +22,6 @@
 #include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/saved_position.hpp>
 #include <millpond/journal/segment_reader.hpp>
-#include <millpond/market/board_layout.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
@@ -64,8 +63,10 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t kMaxInstruments = 1U << 20U;
+
     JournalTail(const TailOptions& options, std::unique_ptr<journal::CatchUpReader> reader)
-        : EventPrinter(options, market::kMaxInstruments,
+        : EventPrinter(options, kMaxInstruments,
                        [from = reader.get()](std::uint16_t channel) { return from->depth(channel); }),
           reader_(std::move(reader)) {}
 

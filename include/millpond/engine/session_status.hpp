@@ -42,12 +42,11 @@ struct SessionStatus {
     std::string name;  ///< Name of the session: "FIX.4.4:HOUSE->CLIENT".
     fix::Role role{fix::Role::acceptor};
     fix::Session::State state{fix::Session::State::disconnected};
-    std::string peer{};          ///< Address and port; empty while disconnected.
-    bool enabled{true};          ///< False between request_logout and request_logon.
-    bool open{true};             ///< Whether the schedule is open now.
-    bool resending{false};       ///< A ResendRequest of the peer is being answered.
-    bool awaits_resend{false};   ///< Our ResendRequest is not answered yet.
-    bool memory_present{false};  ///< All memory is present; see fix::Prefault::ahead.
+    std::string peer{};         ///< Address and port; empty while disconnected.
+    bool enabled{true};         ///< False between request_logout and request_logon.
+    bool open{true};            ///< Whether the schedule is open now.
+    bool resending{false};      ///< A ResendRequest of the peer is being answered.
+    bool awaits_resend{false};  ///< Our ResendRequest is not answered yet.
     std::uint64_t next_sender{0};
     std::uint64_t next_target{0};
     std::int64_t last_received_utc_ns{0};

@@ -57,9 +57,7 @@ public:
         std::size_t resident_bytes = std::numeric_limits<std::size_t>::max();
         Durability durability = Durability::process;
         std::int64_t interval_ns = 1'000'000'000;
-        /// Of the segments of resident_bytes and the prepared one. With `ahead` the segments stay in memory only while
-        /// the store is busy.
-        Prefault prefault = Prefault::all;
+        bool prefault = true;            ///< Prefault the segments of resident_bytes and the prepared one.
         StoreIdentity identity{};        ///< Identity of the session; empty: open any store.
         std::uint32_t file_mode = 0640;  ///< Permissions of created files.
     };
@@ -104,7 +102,7 @@ public:
     /// memory, and with Durability::interval waits for the disk once per interval. An error (ENOSPC: the disk is full)
     /// is counted in Counters::failures and costs only history: the store continues with its segments and retries after
     /// a second.
-    [[nodiscard]] std::error_code maintain(core::Moment now) noexcept override;
+    [[nodiscard]] std::error_code maintain(core::Moment now) noexcept;
     /// Waits until everything is on the disk.
     [[nodiscard]] std::error_code sync() noexcept;
     /// Waits until the newest message and both numbers are on the disk.
@@ -134,17 +132,7 @@ private:
     [[nodiscard]] std::error_code sync_since_last() noexcept;
     void remove_given_up() noexcept;
     void unmap_old(bool all) noexcept;
-    void give_back() noexcept;
-    void make_present_all();
-    void keep_present();
     [[nodiscard]] std::size_t free_number() const;
-    /// Whether segments are present as a whole.
-    [[nodiscard]] bool is_whole_present() const noexcept {
-        return options_.prefault == Prefault::all || (options_.prefault == Prefault::ahead && was_busy_);
-    }
-    [[nodiscard]] std::size_t resident_bytes() const noexcept {
-        return options_.prefault == Prefault::ahead && !was_busy_ ? 0 : options_.resident_bytes;
-    }
 
     // Called by the using thread, or the constructor.
     void recover_chain();
@@ -167,8 +155,6 @@ private:
     Link* spare_{nullptr};                // the first file, whose lock is the store's, while it is empty
     std::size_t next_bytes_{0};           // of the next segment
     std::int64_t retry_ns_{0};            // monotonic: when to try again after an error
-    bool was_busy_{false};                // at the last call of maintain
-    std::uint64_t resets_seen_{0};        // at the last call of maintain
     std::int64_t unmap_ns_{0};            // monotonic: when to unmap old segments that were read; 0: none
     std::uint64_t seen_{0};               // value of changes_
     std::int64_t synced_ns_{0};           // monotonic

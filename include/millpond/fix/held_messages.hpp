@@ -5,16 +5,14 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-
-#include <millpond/memory/on_demand_array.hpp>
+#include <vector>
 
 namespace millpond::fix {
 
 /// Holds out-of-order messages until the missing ones before them arrive. Bounded in number and bytes; messages that do
 /// not fit are dropped and arrive again with the pending resend.
 ///
-/// Threads: one; make_present on any.
-/// Memory:  mapped once in the constructor; present as far as it is used, or after make_present.
+/// Threads: one. Memory: allocated once in the constructor.
 class HeldMessages {
 public:
     HeldMessages(std::size_t messages, std::size_t bytes) : entries_(messages), bytes_(bytes) {}
@@ -50,16 +48,6 @@ public:
     }
 
     void clear() noexcept { forget_below(UINT64_MAX); }
-    void make_present() const {
-        entries_.make_present();
-        bytes_.make_present();
-    }
-    /// Clears it, and returns its memory to the kernel.
-    void give_back() noexcept {
-        clear();
-        entries_.give_back();
-        bytes_.give_back();
-    }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
 private:
@@ -74,8 +62,8 @@ private:
         if (--count_ == 0) used_ = 0;
     }
 
-    memory::OnDemandArray<Entry> entries_;  // by sequence number modulo their count
-    memory::OnDemandArray<char> bytes_;
+    std::vector<Entry> entries_;  // by sequence number modulo their count
+    std::vector<char> bytes_;
     std::size_t used_{0};
     std::size_t count_{0};
 };

@@ -1,21 +1,16 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <memory_resource>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 
-#include <millpond/core/moment.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/fix/store_segment.hpp>
-#include <millpond/memory/on_demand_array.hpp>
 
 namespace millpond::fix {
 
@@ -25,20 +20,12 @@ struct ByteCount {
     std::size_t value;
 };
 
-/// Which memory of a store is present before a message uses it, so that the message causes no page fault.
-enum class Prefault : std::uint8_t {
-    none,   ///< None.
-    all,    ///< All memory for messages.
-    ahead,  ///< While the store is not busy, 64 KiB for the next messages, and more before they are used up: both are
-            ///< the work of `maintain`. All while it is busy (`set_busy`).
-};
-
 /// Store of sent messages by sequence number, and of both sequence numbers. Messages are encoded into its memory and
 /// sent from there. A bounded ring: new messages overwrite the oldest, so it never fills up; it only refuses to
 /// overwrite messages that were not yet written to the socket. It has one segment, which is the ring, or several, of
 /// which the oldest is reused.
 ///
-/// Threads: one; set_busy and the counters on any, `maintain` on one other thread.
+/// Threads: one; the counters may be read on any.
 /// Memory:  the caller's; MemoryStore and FileStore have their own.
 class MessageStore {
 public:
@@ -64,15 +51,6 @@ public:
 
     /// Prefetches the memory of the next messages.
     void warm_up() const noexcept;
-
-    /// With Prefault::ahead: whether all memory must be present, because the application sends or receives messages.
-    void set_busy(bool busy) noexcept { busy_.store(busy, std::memory_order_relaxed); }
-    /// Slow work for a background thread, every few milliseconds. An error costs history or page faults only, and the
-    /// work is tried again.
-    [[nodiscard]] virtual std::error_code maintain(core::Moment now) noexcept {
-        static_cast<void>(now);
-        return {};
-    }
 
     /// Marks messages up to this number as written to the socket: they may be evicted.
     void mark_written(std::uint64_t sequence) noexcept;
@@ -101,7 +79,7 @@ public:
     [[nodiscard]] std::uint64_t next_kept(std::uint64_t sequence) const noexcept;
 
     /// Numbers of the next message to send and of the next message expected.
-    [[nodiscard]] std::uint64_t next_sender() const noexcept { return next_sender_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t next_sender() const noexcept { return next_sender_; }
     [[nodiscard]] std::uint64_t next_target() const noexcept {
         return current_.header->next_target.load(std::memory_order_relaxed);
     }
@@ -195,12 +173,11 @@ protected:
     /// Makes this segment the current one.
     void use(const StoreSegment& segment, const Start& start) noexcept;
     /// Position after the newest record of the current segment.
-    [[nodiscard]] std::uint64_t written_end() const noexcept { return written_end_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t written_end() const noexcept { return written_end_; }
     [[nodiscard]] const StoreSegment& current() const noexcept { return current_; }
     /// Highest number that was written to the socket.
     [[nodiscard]] std::uint64_t written_to() const noexcept { return written_to_; }
     void set_written_to(std::uint64_t sequence) noexcept { written_to_ = sequence; }
-    [[nodiscard]] bool is_busy() const noexcept { return busy_.load(std::memory_order_relaxed); }
     void count_failure() noexcept { counters_.failures.add(); }
     void count_elsewhere(std::uint64_t bytes, std::uint64_t overwritten) noexcept {
         elsewhere_bytes_ = bytes;
@@ -218,9 +195,8 @@ private:
     StoreSegment current_;
     std::span<char> claim_;
     std::uint64_t claim_begin_{0};  // position of the claimed record
-    // Also read by the maintaining thread.
-    std::atomic<std::uint64_t> written_end_{0};  // position after the newest record
-    std::atomic<std::uint64_t> next_sender_{1};
+    std::uint64_t written_end_{0};  // position after the newest record
+    std::uint64_t next_sender_{1};
     std::uint64_t claimed_end_{0};   // the header's claimed_end
     std::uint64_t lap_end_{0};       // position at which the current segment's data starts over
     std::uint64_t unwritten_{0};     // position of the first unwritten record
@@ -230,11 +206,8 @@ private:
     std::uint64_t jump_from_{0};     // numbers from here to jump_to_ were skipped
     std::uint64_t jump_to_{0};
     std::uint64_t elsewhere_bytes_{0};  // bytes of messages in other segments
-    std::atomic<bool> busy_{false};
     mutable Counters counters_;
 };
-
-class PresentWindow;
 
 /// A MessageStore in memory.
 class MemoryStore final : public MessageStore {
@@ -248,21 +221,13 @@ public:
     /// Uses all of the caller's memory, for example a Region. Throws std::invalid_argument if it is too small or not
     /// aligned to 64 bytes.
     MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory);
-    /// Maps memory. With Prefault::ahead, memory that was used stays present. Throws std::invalid_argument and
-    /// memory::RegionError.
-    MemoryStore(std::int64_t utc_ns, ByteCount data, Prefault prefault);
     ~MemoryStore() override;
-
-    [[nodiscard]] std::error_code maintain(core::Moment now) noexcept override;
 
 private:
     void begin(std::size_t data_bytes, std::int64_t utc_ns) noexcept;
 
     std::pmr::memory_resource* resource_{nullptr};  // null: the memory is the caller's
     std::span<std::byte> memory_;
-    memory::OnDemandPages pages_;            // memory_, if the store has mapped it
-    std::unique_ptr<PresentWindow> window_;  // null: not Prefault::ahead
-    StoreSegment segment_;
 };
 
 }  // namespace millpond::fix

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -25,8 +24,8 @@ namespace millpond::fix {
 /// messages of a few types, so that the tags of the next one are compared instead of parsed.
 ///
 /// Threads: one; one parser for each connection.
-/// Memory:  kFields fields and kLayouts layouts (about 200 KiB), allocated once from `memory`. A layout is first
-/// touched when it is used. Further fields go to `spill`.
+/// Memory:  kFields fields and kLayouts layouts (about 250 KiB), allocated once from `memory`. Further fields go to
+/// `spill`.
 class Parser {
 public:
     static constexpr std::size_t kFields = 512;
@@ -47,22 +46,8 @@ public:
     /// more: a field has at least three bytes.
     [[nodiscard]] std::expected<Message, FrameError> parse(const Frame& frame, std::span<Field> spill = {}) noexcept;
 
-    /// All memory of the parser, in the order of its use. The contents matter only while a parsed message or a layout
-    /// is in use.
-    [[nodiscard]] std::span<std::byte> memory() const noexcept;
-    /// Size of the first part of memory(), in which messages of this many types are parsed.
-    [[nodiscard]] static std::size_t bytes_for_types(std::size_t types) noexcept;
-    /// Forgets all layouts.
-    void forget() noexcept;
-
 private:
     struct Cursor;
-    struct Release {
-        std::pmr::memory_resource* resource;
-        void operator()(std::byte* memory) const noexcept;
-    };
-
-    [[nodiscard]] detail::FieldLayout& begin_type(std::size_t place, std::uint32_t msg_type) noexcept;
 
     // Fast path: one scan, no data fields, all tags are numbers.
     [[nodiscard]] std::optional<Message> read_in_place(const Frame& frame, detail::FieldLayout& layout,
@@ -85,12 +70,9 @@ private:
     detail::ScanFunction scan_;
     detail::ListFunction list_;
     detail::CompareFunction compare_;
-    std::unique_ptr<std::byte, Release> memory_;
-    Field* fields_;
-    detail::FieldLayout* layouts_;  // the first used_ exist
-    std::size_t used_{0};
-    std::array<detail::FieldLayout*, kLayouts> by_type_{};  // by the hash of the type; never null
-    detail::FieldIndex index_;                              // index of the newest message, if its layout is not cached
+    std::pmr::vector<Field> fields_;
+    std::pmr::vector<detail::FieldLayout> layouts_;
+    detail::FieldIndex index_;  // index of the newest message, if its layout is not cached
     detail::TagCache tags_;
     detail::DelimiterPlaces ends_;
     detail::DelimiterMasks masks_;

@@ -22,7 +22,6 @@
 #include <millpond/fix/validator.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 #include <millpond/fix/writer.hpp>
-#include <millpond/memory/on_demand_array.hpp>
 
 namespace millpond::fix {
 
@@ -30,9 +29,8 @@ namespace millpond::fix {
 /// socket and no clock. Timeouts and intervals use a Moment's monotonic time, timestamps and the schedule its UTC.
 /// Every message is encoded into the store and sent from there; only the session writes the store.
 ///
-/// Threads: one; make_present on any.
-/// Memory:  parser, held messages and scratch memory for a message, mapped in the constructor; none afterwards. What a
-///          Logon and Heartbeats need is present from the start, the rest when it is used, or after make_present.
+/// Threads: one.
+/// Memory:  parser, held messages and scratch memory for a message, allocated in the constructor; none afterwards.
 /// Source:  FIX session layer (FIX 4.4 volume 2, "Session protocol"; FIXT 1.1), test cases 1 to 20.
 class Session {
 public:
@@ -94,11 +92,6 @@ public:
     /// Encodes a message into scratch memory and touches the store's next cache lines, so that code and memory of the
     /// next message are in the caches. Sends nothing, uses no number and changes no state.
     void warm_up(core::Moment now) noexcept;
-
-    /// Makes all memory present that a message may need. Throws memory::RegionError if memory is short.
-    void make_present() const;
-    /// Returns the memory to the kernel that only application messages need. Requires that it is disconnected.
-    void give_back() noexcept;
 
     /// Starts the Logout handshake if logged on. reason: its Text(58), made printable, truncated to kMaxReasonBytes.
     void logout(std::string_view reason, core::Moment now);
@@ -272,10 +265,10 @@ private:
     Validator validator_;
     ApplicationVersions versions_;
     HeldMessages held_;
-    memory::OnDemandArray<Field> spill_;
-    memory::OnDemandArray<char> scratch_;       // buffer for a resent message
-    memory::OnDemandArray<char> draft_memory_;  // buffer for a session message and the values that the handler adds
-    std::string header_fields_;                 // encoded fields of config_
+    std::vector<Field> spill_;
+    std::vector<char> scratch_;       // buffer for a resent message
+    std::vector<char> draft_memory_;  // buffer for a session message and the values that the handler adds
+    std::string header_fields_;       // encoded fields of config_
 
     State state_{State::disconnected};
     bool closing_{false};         // a disconnect was requested: nothing more is processed or sent

@@ -12,14 +12,8 @@ namespace millpond::memory {
 /// touched.
 void make_present(std::span<std::byte> bytes, bool writable);
 
-/// Number of bytes, at most all of them, from the start of `bytes` to the end of the page with its first `count` bytes.
-[[nodiscard]] std::size_t pages_end(std::span<const std::byte> bytes, std::size_t count) noexcept;
-
-/// Like make_present for writing, for the pages of `part`, which is inside the whole pages of `bytes`.
-void make_part_present(std::span<std::byte> bytes, std::span<const std::byte> part);
-
-/// Returns pages to the kernel. Those of a mapped file keep their contents in its cache or on the disk: the next access
-/// maps them again. Others are zero afterwards. `bytes` starts at a page.
+/// Returns the pages of a mapped file to the kernel. Their contents stay in its cache or on the disk: the next access
+/// maps them again. `bytes` starts at a page.
 void drop_pages(std::span<std::byte> bytes) noexcept;
 
 }  // namespace millpond::memory

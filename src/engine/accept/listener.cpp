@@ -80,14 +80,12 @@ void Acceptor::Listener::remove_made(const fix::SessionConfig& identity) {
 
 void Acceptor::Listener::begin(SessionHost& host, HostObserver* observer) {
     host.begin(observer);
-    host.memory().set_keeper(&keeper_);
-    keeper_.keep(host.memory());
+    if (host.file() != nullptr) keeper_.keep(*host.file());
 }
 
 void Acceptor::Listener::end(SessionHost& host) {
     host.end();
-    host.memory().set_keeper(nullptr);
-    keeper_.forget(host.memory());
+    if (host.file() != nullptr) keeper_.forget(*host.file());
 }
 
 void Acceptor::Listener::remove(SessionHost& host) {

@@ -15,8 +15,7 @@ Initiator::~Initiator() {
     for (const auto& dialer : dialers_) {
         auto& host = dialer->host();
         host.io().call([&] { dialer->end(); });
-        host.memory().set_keeper(nullptr);
-        keeper_->forget(host.memory());
+        if (host.file() != nullptr) keeper_->forget(*host.file());
     }
 }
 
@@ -29,8 +28,7 @@ SessionHandle& Initiator::add(SessionOptions session, Options options, Applicati
         }
     }
     thread.call([&] { dialer->begin(); });
-    dialer->host().memory().set_keeper(keeper_.get());
-    keeper_->keep(dialer->host().memory());
+    if (auto* const file = dialer->host().file()) keeper_->keep(*file);
     dialers_.push_back(std::move(dialer));
     return dialers_.back()->host().handle();
 }
@@ -41,8 +39,7 @@ void Initiator::remove(const SessionHandle& session) {
     if (found == dialers_.end()) return;
     auto& host = (*found)->host();
     host.io().call([&] { (*found)->end(); });
-    host.memory().set_keeper(nullptr);
-    keeper_->forget(host.memory());
+    if (host.file() != nullptr) keeper_->forget(*host.file());
     dialers_.erase(found);
 }
 

@@ -1,21 +1,18 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
-
-#include <millpond/memory/on_demand_array.hpp>
+#include <vector>
 
 namespace millpond::engine {
 
 /// Buffer of received bytes that are not a complete message yet.
 ///
-/// Threads: one; make_present on any.
-/// Memory:  mapped in the constructor; present as far as it is used, or after make_present.
+/// Threads: one. Memory: allocated in the constructor.
 class InputBuffer {
 public:
-    explicit InputBuffer(std::size_t bytes) : bytes_(bytes, std::min(bytes, kPresentBytes)) {}
+    explicit InputBuffer(std::size_t bytes) : bytes_(bytes) {}
 
     [[nodiscard]] std::span<const std::byte> filled() const noexcept { return {bytes_.data() + begin_, end_ - begin_}; }
     /// Free space after the bytes; moves them to the start if it is too small.
@@ -33,12 +30,6 @@ public:
         if (begin_ == end_) begin_ = end_ = 0;
     }
     void clear() noexcept { begin_ = end_ = 0; }
-    void make_present() const { bytes_.make_present(); }
-    /// Clears it, and returns its memory to the kernel.
-    void give_back() noexcept {
-        clear();
-        bytes_.give_back();
-    }
     /// Replaces the contents by those of `other`. Returns false if they do not fit.
     [[nodiscard]] bool copy_from(const InputBuffer& other) noexcept {
         clear();
@@ -50,9 +41,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kPresentBytes = std::size_t{16} * 1024;
-
-    memory::OnDemandArray<std::byte> bytes_;
+    std::vector<std::byte> bytes_;
     std::size_t begin_{0};
     std::size_t end_{0};
 };

@@ -8,19 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include <millpond/memory/on_demand_array.hpp>
-
 namespace millpond::engine {
 
 /// Output of a connection, in order: messages in the session's store, and copies of bytes that are not in the store
 /// (resends). Bounded in pieces and in copied bytes. The newest pieces may be held back until they are released.
 ///
-/// Threads: one; make_present on any.
-/// Memory:  mapped in the constructor; present as far as it is used, or after make_present.
+/// Threads: one. Memory: allocated in the constructor.
 class OutputQueue {
 public:
-    OutputQueue(std::size_t pieces, std::size_t copy_bytes)
-        : pieces_(pieces, kPresentPieces), copies_(copy_bytes, kPresentCopies) {}
+    OutputQueue(std::size_t pieces, std::size_t copy_bytes) : pieces_(pieces), copies_(copy_bytes) {}
 
     /// Adds bytes that must not move until they are written. Returns false if there are too many pieces.
     [[nodiscard]] bool add_stored(std::uint64_t sequence, std::string_view bytes) noexcept {
@@ -88,20 +84,7 @@ public:
             --count_;
         }
         if (bytes != 0) pieces_[first_].bytes.remove_prefix(bytes);
-        // Starts over, so that a short queue stays in the same cache lines and pages.
-        if (count_ == 0) first_ = copy_begin_ = copy_end_ = 0;
         return last;
-    }
-
-    void make_present() const {
-        pieces_.make_present();
-        copies_.make_present();
-    }
-    /// Clears it, and returns its memory to the kernel.
-    void give_back() noexcept {
-        clear();
-        pieces_.give_back();
-        copies_.give_back();
     }
 
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
@@ -113,9 +96,6 @@ public:
     [[nodiscard]] bool copies_are_half_full() const noexcept { return (copy_end_ - copy_begin_) > copies_.size() / 2; }
 
 private:
-    static constexpr std::size_t kPresentPieces = 100;
-    static constexpr std::size_t kPresentCopies = 4096;
-
     struct Piece {
         std::string_view bytes{};
         std::uint64_t sequence{0};  // 0: the piece is a copy
@@ -134,13 +114,13 @@ private:
     }
     [[nodiscard]] const Piece& at(std::size_t i) const noexcept { return pieces_[(first_ + i) % pieces_.size()]; }
 
-    memory::OnDemandArray<Piece> pieces_;
+    std::vector<Piece> pieces_;
     std::size_t first_{0};
     std::size_t count_{0};
     std::size_t bytes_{0};
     std::size_t held_{0};  // number of pieces held back, at the end
     std::size_t held_bytes_{0};
-    memory::OnDemandArray<char> copies_;
+    std::vector<char> copies_;
     std::size_t copy_begin_{0};  // positions only grow; the index is the position modulo the size
     std::size_t copy_end_{0};
 };

@@ -29,9 +29,6 @@ public:
     /// Begins a connection. read: bytes already received on it.
     void begin(const InputBuffer& read, core::Moment now);
     void clear() noexcept { buffer_.clear(); }
-    /// See InputBuffer for both.
-    void make_present() const { buffer_.make_present(); }
-    void give_back() noexcept { buffer_.give_back(); }
     /// Reads up to a few full buffers. Returns true if there may be more, which the socket does not report.
     [[nodiscard]] bool read(core::Moment now);
     /// Passes the buffered bytes to the session.

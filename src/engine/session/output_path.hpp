@@ -29,9 +29,6 @@ public:
 
     /// Drops all output, at the start and the end of a connection.
     void clear() noexcept;
-    /// See OutputQueue for both.
-    void make_present() const { queue_.make_present(); }
-    void give_back() noexcept { queue_.give_back(); }
     /// Adds a message of the store, or, with number 0, a copy of complete messages. Returns false if it does not fit,
     /// so that the connection cannot continue.
     [[nodiscard]] bool add(std::uint64_t sequence, std::string_view bytes);

@@ -36,7 +36,6 @@ SessionStatus SessionGauges::status() const {
     if (schedule && schedule->is_set_back(reset, now)) status.set_back_ns = reset - now;
     status.enabled = enabled.load(std::memory_order_relaxed);
     status.resending = resending.load(std::memory_order_relaxed);
-    status.memory_present = memory_present.load(std::memory_order_relaxed);
     status.awaits_resend = awaits_resend.load(std::memory_order_relaxed);
     status.next_sender = next_sender.read();
     status.next_target = next_target.read();
@@ -105,11 +104,6 @@ std::vector<metrics::Registration> SessionGauges::add_metrics(metrics::Registry&
     gauge("millpond_fix_next_sender", "Sequence number of the next message to send.", next_sender);
     gauge("millpond_fix_next_target", "Sequence number of the next message expected.", next_target);
     gauge("millpond_fix_pending_bytes", "Bytes not yet written to the socket.", pending_bytes);
-    list.push_back(registry.add_gauge({"millpond_fix_memory_present",
-                                       "1 when all memory of the session is present: from its first application "
-                                       "message on, until it is disconnected.",
-                                       labels},
-                                      [this] { return memory_present.load(std::memory_order_relaxed) ? 1.0 : 0.0; }));
     const auto& store = session_->store().counters();
     counter("millpond_fix_store_messages_total", "Messages stored.", store.stored);
     counter("millpond_fix_store_overwritten_total", "Messages evicted for newer ones.", store.overwritten);

@@ -38,7 +38,6 @@ public:
     std::atomic<bool> enabled{true};
     std::atomic<bool> resending{false};
     std::atomic<bool> awaits_resend{false};
-    std::atomic<bool> memory_present{false};
     core::Tally logons;
     core::Tally connections;
     core::Tally pending_bytes;

@@ -34,7 +34,6 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       action_(io.loop()),
       input_(connection_, session_, name_, options.limits, gauges_),
       output_(*this, options, session_, *store_, file_, name_, connection_, action_, gauges_),
-      memory_(session_, *store_, input_, output_.path(), gauges_),
       lingering_(io.loop(), kMaxLingering),
       standby_(options, name_, file_, connection_, input_, output_.path(), io.loop(),
                [this](core::Moment now) {
@@ -183,7 +182,6 @@ void SessionHost::finish_action(core::Moment now) {
     }
     output_.note_congestion();
     if (connection_.is_ending() && !standby_.delays_end(now)) release_connection(now);
-    if (!connection_.exists()) memory_.end_busy();
     if (drained_by_ns_) continue_drain(now);
     if (standby_.exists()) {
         if (standby_.settle(now)) signal();

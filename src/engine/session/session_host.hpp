@@ -22,7 +22,6 @@
 #include "src/engine/session/logon_policy.hpp"
 #include "src/engine/session/session_action.hpp"
 #include "src/engine/session/session_gauges.hpp"
-#include "src/engine/session/session_memory.hpp"
 #include "src/engine/session/session_output.hpp"
 #include "src/engine/session/warm_ups.hpp"
 
@@ -100,8 +99,6 @@ public:
     /// The store if it is in files, else null.
     [[nodiscard]] fix::FileStore* file() const noexcept { return file_; }
 
-    [[nodiscard]] SessionMemory& memory() noexcept { return memory_; }
-
     /// Sets the numbers. Returns false, with nothing changed, if the session is connected.
     [[nodiscard]] bool set_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target);
     void set_tap(WireTap* tap) noexcept;
@@ -126,10 +123,7 @@ public:
     void on_ready(Connection& connection, core::Moment now) override;
 
     // fix::SessionHandler
-    void send(std::uint64_t sequence, std::string_view bytes) override {
-        memory_.note_sent(bytes);
-        output_.send(sequence, bytes);
-    }
+    void send(std::uint64_t sequence, std::string_view bytes) override { output_.send(sequence, bytes); }
     void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
     bool congested() const override { return output_.path().is_congested(); }
     bool may_log_on(const fix::Message& logon) override;
@@ -138,10 +132,7 @@ public:
     void on_logon() override;
     void on_logon_refused(const fix::LogonRefusal& why) override;
     void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
-    fix::Verdict on_message(const fix::Message& message) override {
-        memory_.note_message();
-        return application_->on_message(*this, message);
-    }
+    fix::Verdict on_message(const fix::Message& message) override { return application_->on_message(*this, message); }
     bool may_resend(const fix::Message& message) override { return application_->may_resend(*this, message); }
     void on_reject(const fix::Message& reject) override { application_->on_reject(*this, reject); }
     void on_rejected(const fix::RejectedMessage& rejected) override {
@@ -186,7 +177,6 @@ private:
     HostConnection connection_;
     InputPath input_;
     SessionOutput output_;
-    SessionMemory memory_;
     LingeringConnections lingering_;
     HostStandby standby_;
     WarmUps warm_ups_;

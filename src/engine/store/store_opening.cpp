@@ -18,7 +18,6 @@ fix::FileStore::Options file_options(const SessionOptions& options) {
             .resident_bytes = store.resident_bytes,
             .durability = store.durability,
             .interval_ns = store.sync_interval.count(),
-            .prefault = fix::Prefault::ahead,
             .identity = fix::StoreIdentity::of(options.config),
             .file_mode = store.file_mode};
 }
@@ -43,7 +42,7 @@ std::unique_ptr<fix::MessageStore> open_store(const SessionOptions& options, std
     check_store(options);
     const auto& store = options.store;
     if (store.file.empty()) {
-        auto memory = std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes}, fix::Prefault::ahead);
+        auto memory = std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
         if (store.next_sender != 1) memory->set_next_sender(store.next_sender);
         memory->set_next_target(store.next_target);
         return memory;

@@ -46,10 +46,10 @@ public:
     static constexpr std::uint64_t kResendEvery = 50;
     static constexpr std::uint64_t kSendersEvery = 5;
 
-    explicit Drill(core::Poll poll, const StoreOptions& store = {}, std::uint64_t steps = 2 * kSteps)
+    explicit Drill(core::Poll poll, const StoreOptions& store = {})
         : io_({.poll = poll}), handle_(&acceptor_.add(options(store), desk_)) {
         script_.push_back(message("FIX.4.4", "A", 1, "A", "98=0|108=3600|"));
-        for (std::uint64_t step = 1; step <= steps; ++step) {
+        for (std::uint64_t step = 1; step <= 2 * kSteps; ++step) {
             const bool again = step % kResendEvery == 0;
             const auto body = again ? std::string{"7=2|16=21|"} : "11=" + std::to_string(step) + "|";
             script_.push_back(message("FIX.4.4", again ? "2" : "D", static_cast<int>(step) + 1, "A", body));
@@ -65,19 +65,15 @@ public:
     Drill& operator=(const Drill&) = delete;
     ~Drill() { ::close(client_); }
 
-    /// Returns whether all memory of the session became present.
-    [[nodiscard]] bool wait_for_memory() {
-        return run_until(io_, [&] { return handle_->status().memory_present; });
-    }
     [[nodiscard]] bool log_on() {
         for (int i = 0; i < 5; ++i) io_.poll(std::chrono::milliseconds{1});
         send_next();
         return run_until(io_, [&] { return desk_.session != nullptr; });
     }
     /// Returns whether all answers are right.
-    [[nodiscard]] bool run(std::uint64_t steps = kSteps) {
+    [[nodiscard]] bool run() {
         const auto& counters = desk_.session->counters();
-        for (std::uint64_t step = 1; step <= steps; ++step) {
+        for (std::uint64_t step = 1; step <= kSteps; ++step) {
             const bool again = (at_ % kResendEvery) == 0;
             const auto orders = desk_.orders + (again ? 0 : 1);
             const auto resent = counters.resent.read() + (again ? 20 : 0);
@@ -99,8 +95,6 @@ public:
         }
         return true;
     }
-
-    [[nodiscard]] std::uint64_t sent() const { return desk_.session->counters().sent.read(); }
 
 private:
     [[nodiscard]] SessionOptions options(const StoreOptions& store) const {
@@ -136,7 +130,7 @@ void remove(const StoreOptions& store) {
 void expect_only_io(core::Poll poll, const StoreOptions& store = {}) {
     {
         Drill drill{poll, store};
-        ASSERT_TRUE(drill.log_on() && drill.run() && drill.wait_for_memory());
+        ASSERT_TRUE(drill.log_on() && drill.run());
         const test::AllocationCounter heap;
         const test::PageFaultCounter pages;
         const bool right = drill.run();
@@ -159,45 +153,6 @@ void expect_only_io(core::Poll poll, const StoreOptions& store = {}) {
     });
     if (outcome.end == test::GuardedOutcome::End::unavailable) GTEST_SKIP() << "this machine allows no seccomp filter";
     EXPECT_EQ(outcome.end, test::GuardedOutcome::End::done) << outcome;
-}
-
-/// Page faults of a session's messages from its first order on, while other sessions have run before.
-void expect_no_faults_from_the_first_order(const StoreOptions& store) {
-    constexpr std::uint64_t kFirst = 6'400;  // with the senders' messages, 10,000 are sent
-    {
-        Drill warm{core::Poll::spin};
-        ASSERT_TRUE(warm.log_on() && warm.run() && warm.wait_for_memory() && warm.run());
-    }
-    remove(store);
-    {
-        Drill drill{core::Poll::spin, store, 1 + kFirst};
-        ASSERT_TRUE(drill.log_on());
-        const test::PageFaultCounter pages;
-        const bool begun = drill.run(1);
-        const auto first = pages.faults();
-        ASSERT_TRUE(begun && drill.wait_for_memory());
-        const test::PageFaultCounter later_pages;
-        const bool right = drill.run(kFirst);
-        const auto later = later_pages.faults();
-        EXPECT_TRUE(right);
-        EXPECT_GE(drill.sent(), 10'000U);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-        EXPECT_EQ(first, 0U);
-        EXPECT_EQ(later, 0U);
-#else
-        static_cast<void>(first), static_cast<void>(later);
-#endif
-    }
-    remove(store);
-}
-
-TEST(EngineHotPath, TheFirstTenThousandMessagesCauseNoPageFault) { expect_no_faults_from_the_first_order({}); }
-
-TEST(EngineHotPath, TheFirstTenThousandMessagesWithAStoreInFilesCauseNoPageFault) {
-    const std::filesystem::path shared{"/dev/shm"};  // a disk's pages fault again once the kernel has written them
-    const auto folder = std::filesystem::is_directory(shared) ? shared : std::filesystem::temp_directory_path();
-    expect_no_faults_from_the_first_order(
-        {.file = folder / ("millpond_first_messages_" + std::to_string(::getpid())), .segments = 4});
 }
 
 TEST(EngineHotPath, OrdersAnswersSendersAndResendsNeedNothingButTheirBytes) { expect_only_io(core::Poll::block); }

@@ -15,8 +15,6 @@ namespace millpond::fix::detail {
 /// layout is only a prediction: every byte of a tag is compared before it is used.
 class FieldLayout {
 public:
-    /// A type that no message has: a delimiter ends the type.
-    static constexpr std::uint32_t kNoType = 1;
     static constexpr std::size_t kCapacity =
         FieldShape::kCapacity;  ///< Maximum number of fields; messages with more are not cached.
 
@@ -54,7 +52,7 @@ public:
     [[nodiscard]] FieldShape& shape() noexcept { return shape_; }
 
 private:
-    std::uint32_t msg_type_{kNoType};
+    std::uint32_t msg_type_{0};
     Patience patience_;
     std::size_t size_{0};
     FieldIndex index_;
