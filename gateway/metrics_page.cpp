@@ -40,6 +40,10 @@ void MetricsPage::add(const Pipeline& pipeline) {
         registry_.add_counter({"millpond_ring_refused_total",
                                "Events not published because the table of instruments or channels was full.", ring},
                               pipeline.ring().refused_events()));
+    listed_.push_back(
+        registry_.add_counter({"millpond_ring_moved_total",
+                               "Groups with levels of an instrument whose levels came from another feed before.", ring},
+                              pipeline.ring().moved_instruments()));
     listed_.push_back(registry_.add_counter({"millpond_instruments_refused_total",
                                              "Times that an instrument was refused because the table was full.", ring},
                                             pipeline.instruments().refused()));

@@ -178,6 +178,11 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                         ? std::string{"the books have a gap and are being rebuilt"}
                         : fmt::format("the books have a gap and could not be rebuilt: {}", feed.rebuild_failure));
     }
+    if (feed.some_books_incomplete.holds && !feed.incomplete.holds) {
+        add_finding(Stage::books_incomplete, service::Severity::warning, feed.some_books_incomplete.since,
+                    fmt::format("incomplete books: {}, the first for {}", feed.books_incomplete,
+                                seconds(now - feed.some_books_incomplete.since)));
+    }
     if (feed.rejected.is_active(now)) {
         add_finding(Stage::rejected, service::Severity::warning, feed.rejected.since,
                     fmt::format("{} messages could not be read or contradict the books",
@@ -234,6 +239,11 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
 }
 
 std::vector<Finding> findings(const PoolState& pool) {
+    if (pool.missing == 0 && pool.nearly_full.holds) {
+        return {{Stage::table_full, service::Severity::warning, pool.of, pool.nearly_full.since,
+                 fmt::format("the table of {} {} is {} % full: raise {} before it is full", pool.capacity, pool.name,
+                             pool.used * 100 / pool.capacity, pool.bound)}};
+    }
     if (pool.missing == 0) return {};
     return {{Stage::table_full, service::Severity::error, pool.of, pool.full_since,
              fmt::format("the table of {} {} is full: {} messages did not fit; raise {}", pool.capacity, pool.name,

@@ -27,9 +27,9 @@ enum class Stage : std::uint8_t {
     waiting,            ///< Newer messages wait for missing ones.
     gap,                ///< Sequence numbers are missing.
     joined_late,        ///< Instruments without a change since the start may be missing.
-    books_incomplete,   ///< Books with a gap are being rebuilt, or could not be.
+    books_incomplete,   ///< Books with a gap are being rebuilt, or could not be; or some are incomplete.
     rejected,           ///< Messages are rejected, or of an unknown type.
-    table_full,         ///< Instruments or orders did not fit, and their data is missing.
+    table_full,         ///< Instruments or orders did not fit, and their data is missing; or it is nearly full.
     incomplete,         ///< Quotes have not been replaced since a loss.
     books_crossed,      ///< Books were crossed or locked while their instruments traded.
     delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.

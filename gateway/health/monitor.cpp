@@ -207,6 +207,8 @@ bool Monitor::update_feeds(const Pipeline& pipeline, std::int64_t now, double sp
         state.rejected.update(health.rejected, now);
         state.strays.update(health.strays, now);
         state.crossed.update(health.crossed, now);
+        state.books_incomplete = health.books_incomplete;
+        state.some_books_incomplete.update(health.books_incomplete != 0, now);
         const auto gapped = board.gapped(*feed.config().channel);
         lost = lost || gapped != std::exchange(memory.gapped, gapped);
         if (span == 0) return;

@@ -21,6 +21,7 @@ void update(PoolState& pool, std::uint64_t used, std::uint64_t refused, std::uin
     if (refused != pool.refused && pool.missing == 0) pool.full_since = now;
     pool.missing += refused - pool.refused;
     pool.used = used;
+    pool.nearly_full.update(pool.grows && used * 100 >= pool.capacity * PoolState::kNearlyFull, now);
     pool.refused = refused;
 }
 
@@ -47,6 +48,7 @@ void update_pools(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::
             auto& pool = next(
                 table->name, [&] { return fmt::format("feed '{}'", feed.config().name); }, table->capacity,
                 table->bound);
+            pool.grows = true;
             update(pool, use.used, use.refused, use.clears, now);
         });
     }

@@ -101,13 +101,15 @@ struct FeedState {
     Burst crossed;  ///< Books that were crossed or locked while their instrument traded.
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
-    std::vector<LineState> lines;  ///< Empty for a feed with one line.
-    Condition quotes_incomplete;   ///< Some quotes are incomplete.
-    Condition implausible_delay;   ///< delay_ns cannot be a network delay.
-    Condition incomplete;          ///< The feed's books are incomplete and are to be rebuilt.
-    Condition no_request_server;   ///< There is no route to the re-request server.
-    std::int64_t waits_ns{0};      ///< Time that newer messages have been waiting behind a gap.
-    std::uint64_t joined_at{0};    ///< Feed::joined_at.
+    std::vector<LineState> lines;     ///< Empty for a feed with one line.
+    Condition quotes_incomplete;      ///< Some quotes are incomplete.
+    Condition implausible_delay;      ///< delay_ns cannot be a network delay.
+    Condition incomplete;             ///< The feed's books are incomplete and are to be rebuilt.
+    Condition some_books_incomplete;  ///< Readers of levels or orders have incomplete books.
+    std::uint64_t books_incomplete{0};
+    Condition no_request_server;  ///< There is no route to the re-request server.
+    std::int64_t waits_ns{0};     ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};   ///< Feed::joined_at.
     std::int64_t joined_since{0};
     std::string request_server;  ///< Address; empty if there is none.
     std::string
@@ -150,6 +152,10 @@ struct PoolState {
     std::int64_t full_since{0};  ///< Time of the first refusal that counts in `missing`.
     std::uint64_t sessions{0};   ///< Sessions that have emptied it.
     std::string_view bound{};    ///< Configuration key that sets the table's size.
+    bool grows{false};           ///< How many entries it needs depends on the market.
+    Condition nearly_full{};     ///< It grows, and kNearlyFull percent of it are in use.
+
+    static constexpr std::uint64_t kNearlyFull = 90;
 };
 
 struct ReaderState {

@@ -39,12 +39,13 @@ struct FeedHealth {
         std::uint64_t refused{0};  ///< Entries that did not fit.
         std::uint64_t clears{0};   ///< Clear events, after which the table is empty.
     };
-    std::uint64_t malformed{0};  ///< Datagrams that were not decoded.
-    std::uint64_t rejected{0};   ///< Messages that were rejected, or of an unknown type.
-    std::uint64_t missing{0};    ///< Missing sequence numbers.
-    std::uint64_t strays{0};     ///< Datagrams of another session that was not confirmed.
-    std::uint64_t crossed{0};    ///< Books that were crossed or locked while their instrument traded.
-    Table table{};               ///< Zeros if the decoder has no table.
+    std::uint64_t malformed{0};         ///< Datagrams that were not decoded.
+    std::uint64_t rejected{0};          ///< Messages that were rejected, or of an unknown type.
+    std::uint64_t missing{0};           ///< Missing sequence numbers.
+    std::uint64_t strays{0};            ///< Datagrams of another session that was not confirmed.
+    std::uint64_t crossed{0};           ///< Books that were crossed or locked while their instrument traded.
+    std::uint64_t books_incomplete{0};  ///< Books of a feed with depth or orders that are incomplete now.
+    Table table{};                      ///< Zeros if the decoder has no table.
 };
 
 /// State of a rebuild of a feed's books.

@@ -198,6 +198,7 @@ public:
                             .refused = decoder_.refused_orders().read(),
                             .clears = counters.clears.read()};
             health.crossed = decoder_.books().crossed_books().read();
+            if (decoder_.books().has_depth()) health.books_incomplete = decoder_.books().incomplete_books().read();
         }
         return health;
     }

@@ -126,6 +126,12 @@ void ReceiveLog::log_losses(Pipeline& pipeline) {
             "(raise max_instruments)",
             ring, pipeline.config().max_instruments, more);
     }
+    if (const auto more = growth("moved " + ring, pipeline.ring().moved_instruments().read()); more != 0) {
+        log_.warning("moved " + ring,
+                     "ring '{}': books of instruments came from another feed than before, {} times: if two feeds "
+                     "publish the same instrument, give one another `venue` or ring",
+                     ring, more);
+    }
     pipeline.for_each_feed([&](const auto& feed) {
         if (const auto table = feed.table()) log_full_table(feed, *table);
         if (const auto* connection = feed.connection()) log_connection(feed, connection->client());

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/market/quote_board.hpp>
+
 #include "gateway/sinks/kind_of.hpp"
 #include "service/log_words.hpp"
 #include "service/settings/choices.hpp"
@@ -37,7 +39,6 @@ constexpr std::size_t kMaxVenueLength = 8;
 constexpr std::uint64_t kMaxPriority = 99;
 constexpr std::uint64_t kMaxVlan = 4'094;
 constexpr std::uint64_t kMaxEntries = 1ULL << 30;
-constexpr std::uint64_t kMaxInstruments = 1ULL << 24;
 
 constexpr std::uint64_t kMaxChannel = std::numeric_limits<std::uint16_t>::max();
 
@@ -89,7 +90,7 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
     RingKey::short_text<&RingConfig::name, kMaxNameLength>("name", "NAME", "Name by which readers open the ring."),
     RingKey::power_of_two<&RingConfig::capacity, 64, kMaxEntries>("capacity", "N",
                                                                   "Entries of 128 bytes; a power of two."),
-    RingKey::integer<&RingConfig::max_instruments, 1, kMaxInstruments>(
+    RingKey::integer<&RingConfig::max_instruments, 1, market::kMaxInstruments>(
         "max_instruments", "N", "Maximum number of instruments; further ones are counted and not published."),
     RingKey::choice<&RingConfig::huge_pages, kWanted>("huge_pages", "none|prefer|require",
                                                       "Huge pages for the ring and the board."),

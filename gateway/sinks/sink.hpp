@@ -38,7 +38,7 @@ struct SinkHealth {
     std::optional<std::uint64_t> clients{};  ///< Clients connected now; nullopt if it has no clients.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
     std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
-    std::uint64_t failures{0};               ///< Failed writes, syncs and sends, and names that did not fit.
+    std::uint64_t failures{0};               ///< Failed writes, syncs, sends and searches, and names that did not fit.
     std::uint64_t refused_messages{0};       ///< Messages that the receiver refused.
 };
 

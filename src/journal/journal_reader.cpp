@@ -123,8 +123,7 @@ bool JournalReader::find_over() {
 
 void JournalReader::learn(const NameRecord& name) {
     // Ids are indexes into a board, so valid ones are small; a damaged one must not allocate memory.
-    constexpr feed::InstrumentId kMaxInstruments = 1U << 24U;
-    if (name.instrument >= kMaxInstruments) return;
+    if (name.instrument >= market::kMaxInstruments) return;
     if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
     names_[name.instrument] =
         market::Instrument{name.venue, name.symbol, std::min(name.decimals, feed::kPriceDecimals)};

@@ -30,6 +30,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/gateway/port_lock.hpp"
 #include "apps/millpond/traffic/capture_format.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/http_page.hpp"
@@ -66,6 +67,7 @@ private:
 class PagesPort {
 public:
     PagesPort() {
+        const PortLock lock;  // not between a demo's choice of the port and its use
         try {
             acceptor_.emplace(io_, Tcp::endpoint{boost::asio::ip::address_v4::loopback(), 9465});
         } catch (const boost::system::system_error&) {

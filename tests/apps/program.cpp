@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -24,8 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <millpond/core/clock.hpp>
-
 #include "tests/support/scratch_file.hpp"
 
 extern char** environ;
@@ -33,18 +33,13 @@ extern char** environ;
 namespace millpond::app {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
-
 /// Reads the available bytes; at the end closes the pipe and sets it to -1.
-void drain(int& pipe, std::string& text) {
+std::string drain(int& pipe) {
     std::array<char, 4096> buffer;
-    const auto got = read(pipe, buffer.data(), buffer.size());
-    if (got > 0) {
-        text.append(buffer.data(), static_cast<std::size_t>(got));
-    } else if (got == 0 || errno != EINTR) {
-        close(pipe);
-        pipe = -1;
-    }
+    const auto got = ::read(pipe, buffer.data(), buffer.size());
+    if (got > 0) return {buffer.data(), static_cast<std::size_t>(got)};
+    if (got == 0 || errno != EINTR) close(std::exchange(pipe, -1));
+    return {};
 }
 
 /// Default state folder of the programs: a folder of this process instead of the user's home.
@@ -94,8 +89,7 @@ Program::Program(const std::string& program, const std::vector<std::string>& arg
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     close(err[1]);
-    out_ = out[0];
-    err_ = err[0];
+    reader_ = std::jthread{[this, out = out[0], err = err[0]](const std::stop_token& stop) { read(stop, out, err); }};
     if (failed != 0) throw std::runtime_error("cannot start " + name);
 }
 
@@ -104,31 +98,42 @@ Program::~Program() {
         kill(pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
     }
-    if (out_ >= 0) close(out_);
-    if (err_ >= 0) close(err_);
 }
 
 void Program::signal(int number) const { kill(pid_, number); }
 
-bool Program::read_more(int timeout_ms) {
-    if (out_ < 0 && err_ < 0) return false;
-    std::array<pollfd, 2> waiting{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
-    if (poll(waiting.data(), waiting.size(), timeout_ms) <= 0) return true;
-    if (waiting[0].revents != 0) drain(out_, outcome_.out);
-    if (waiting[1].revents != 0) drain(err_, outcome_.err);
-    return out_ >= 0 || err_ >= 0;
+void Program::read(const std::stop_token& stop, int out, int err) {
+    constexpr int kStopAfterMs = 100;
+    while ((out >= 0 || err >= 0) && !stop.stop_requested()) {
+        std::array<pollfd, 2> waiting{pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
+        if (poll(waiting.data(), waiting.size(), kStopAfterMs) <= 0) continue;
+        const auto out_text = waiting[0].revents != 0 ? drain(out) : std::string{};
+        const auto err_text = waiting[1].revents != 0 ? drain(err) : std::string{};
+        const std::lock_guard guard{lock_};
+        outcome_.out += out_text;
+        outcome_.err += err_text;
+        has_read_.notify_all();
+    }
+    for (const int pipe : {out, err}) {
+        if (pipe >= 0) close(pipe);
+    }
+    const std::lock_guard guard{lock_};
+    at_end_ = true;
+    has_read_.notify_all();
+}
+
+std::string Program::output() const {
+    const std::lock_guard guard{lock_};
+    return outcome_.out + outcome_.err;
 }
 
 bool Program::prints(const std::string& text, std::size_t times) {
-    const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
     const auto found = [&] {
         return std::max(occurrences(outcome_.out, text), occurrences(outcome_.err, text)) >= times;
     };
-    while (core::monotonic_nanos() < deadline) {
-        if (found()) return true;
-        if (!read_more(100)) return found();
-    }
-    return false;
+    std::unique_lock lock{lock_};
+    has_read_.wait_for(lock, std::chrono::nanoseconds{kPatienceNs}, [&] { return found() || at_end_; });
+    return found();
 }
 
 std::string Program::word_after(const std::string& mark) const {
@@ -140,9 +145,11 @@ std::string Program::word_after(const std::string& mark) const {
 }
 
 Outcome Program::wait(std::chrono::seconds patience) {
-    const auto deadline = core::monotonic_nanos() + std::chrono::nanoseconds{patience}.count();
-    while (read_more(100)) {
-        if (core::monotonic_nanos() > deadline) kill(pid_, SIGKILL);
+    std::unique_lock lock{lock_};
+    const auto is_over = [this] { return at_end_; };
+    if (!has_read_.wait_for(lock, patience, is_over)) {
+        kill(pid_, SIGKILL);
+        has_read_.wait(lock, is_over);
     }
     int status = 0;
     waitpid(pid_, &status, 0);

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/types.h>
@@ -21,6 +25,9 @@ struct Outcome {
 };
 
 /// A run of a program, with its output in pipes. The destructor kills a process that still runs.
+///
+/// A thread reads the pipes all the time: a program whose output waits for a reader would stop, and with it what other
+/// programs expect from it.
 class Program {
 public:
     explicit Program(const std::vector<std::string>& arguments);
@@ -38,7 +45,7 @@ public:
     [[nodiscard]] bool prints(const std::string& text, std::size_t times = 1);
 
     /// Output so far: standard output, then standard error.
-    [[nodiscard]] std::string output() const { return outcome_.out + outcome_.err; }
+    [[nodiscard]] std::string output() const;
 
     /// Text between `mark` and the next blank, comma or line end in the output so far; empty if there is no `mark`.
     [[nodiscard]] std::string word_after(const std::string& mark) const;
@@ -47,14 +54,16 @@ public:
     Outcome wait(std::chrono::seconds patience = std::chrono::seconds{60});
 
 private:
-    /// Reads the pipes, waiting for at most `timeout_ms`; false if both are at their end.
-    bool read_more(int timeout_ms);
+    /// Reads the pipes to their ends.
+    void read(const std::stop_token& stop, int out, int err);
 
     pid_t pid_{-1};
-    int out_{-1};
-    int err_{-1};
-    Outcome outcome_;
     bool ended_{false};
+    mutable std::mutex lock_;
+    std::condition_variable has_read_;
+    Outcome outcome_;
+    bool at_end_{false};
+    std::jthread reader_;
 };
 
 Outcome run(const std::vector<std::string>& arguments);

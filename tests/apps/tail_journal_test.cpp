@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -171,6 +172,35 @@ TEST_F(TailJournal, MoreLevelsThanTheFeedsOfTheJournalSentAreRefused) {
     }
     EXPECT_THAT(refused("4"), HasSubstr("--depth: 4 is more than the 3 levels that the feeds of journal"));
     EXPECT_EQ(run(arguments({"--depth", "3", "--count", "1"})).exit_code, 0);
+}
+
+TEST_F(TailJournal, AnInstrumentWithALargeIdHasABookToo) {
+    constexpr feed::InstrumentId kId = 1U << 20U;  // a segment of this size has no space for its name
+    const auto folder = folder_ + ".large";
+    {
+        journal::JournalWriter journal{
+            {.folder = folder, .ring = scratch_name("none"), .segment_bytes = 1U << 20U, .sync = journal::Sync::none},
+            kStart};
+        journal.set_epoch(1);
+        journal.set_depth(0, {.depth = 3});
+        feed::Level level;
+        level.instrument = kId;
+        level.side = feed::Side::bid;
+        level.price = 50 * feed::kPriceScale;
+        level.size = 7;
+        level.flags = feed::kLast;
+        EXPECT_TRUE(journal.append(level, 1));
+        level.instrument = 0xFFFF'FFF0;  // no writer of a ring has it
+        EXPECT_TRUE(journal.append(level, 2));
+        level.instrument = kId;
+        EXPECT_TRUE(journal.append(level, 3));
+    }
+    const auto outcome =
+        run({"tail", "--journal", folder, "--format", "json", "--depth", "3", "--count", "2", "--symbol", "#1048576"});
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("\"bids\""));
+    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2);
 }
 
 TEST_F(TailJournal, WrongPathsAreRefused) {

@@ -174,11 +174,11 @@ TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {
     ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
     termios before{};
     ASSERT_EQ(tcgetattr(slave, &before), 0);
+    const auto address = metrics_address(gateway);  // not in the child: another thread may hold the lock of the output
     const auto child = fork();
     ASSERT_NE(child, -1);
     if (child == 0) {
         for (const int fd : {0, 1, 2}) dup2(slave, fd);
-        const auto address = metrics_address(gateway);
         execl(MILLPOND_PROGRAM, "millpond", "top", "--gateway", address.c_str(), nullptr);
         _exit(127);
     }

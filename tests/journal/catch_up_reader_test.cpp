@@ -25,6 +25,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
+#include <millpond/journal/segment_writer.hpp>
 #include <millpond/market/books.hpp>
 
 #include "tests/journal/journal_fixture.hpp"
@@ -485,6 +486,32 @@ TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {
     EXPECT_EQ(quotes.missed[0].last, 5U);
     EXPECT_EQ(reader.account().published, 10U);
     EXPECT_EQ(reader.account().delivered, 9U);
+}
+
+TEST_F(CatchUpReaderTest, ARecordOfAnUnknownKindIsFilteredAsInTheRing) {
+    constexpr RecordKind kLater{200};
+    std::filesystem::create_directories(folder_);
+    SegmentWriter segment{{1, segment_path(folder_, 1)}, kSegmentBytes};
+    segment.begin({.ring = RingName{"main"}, .epoch = kEpoch, .first_record = 1});
+    for (const std::uint64_t number : {1U, 2U, 3U, 5U}) {
+        const auto one = quote(number);
+        EXPECT_TRUE(segment.append(number == 2 ? kLater : kRecordKind<feed::Quote>, number, one, one.receive_utc_ns));
+    }
+    EXPECT_TRUE(segment.append(kLater, 7, quote(7), 7'000));
+    segment.end();
+    CatchUpReader reader{{.folder = folder_, .ring = market::fresh_name()}};
+    Quotes quotes;
+    reader.poll(quotes, SIZE_MAX);
+    EXPECT_EQ(quotes.numbers, (std::vector<std::uint64_t>{1, 3, 5}));
+    ASSERT_EQ(quotes.missed.size(), 2U);
+    EXPECT_EQ(quotes.missed[0].first, 4U);
+    EXPECT_EQ(quotes.missed[1].first, 6U);
+    EXPECT_EQ(reader.current(), 7U);
+    const auto account = reader.account();
+    EXPECT_EQ(account.published, 7U);
+    EXPECT_EQ(account.delivered, 3U);
+    EXPECT_EQ(account.filtered, 2U);
+    EXPECT_EQ(account.missed, 2U);
 }
 
 TEST_F(CatchUpReaderTest, APositionBeyondTheEndIsRefused) {

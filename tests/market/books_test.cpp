@@ -223,6 +223,21 @@ TEST_F(BooksOfChannels, AnInstrumentThatDoesNotFitHasNoBookAndIsCounted) {
     EXPECT_EQ(books_.refused_events(), 2U);
 }
 
+TEST(BooksOfManyInstruments, TakeMemoryOnlyUpToTheLargestIdWithABook) {
+    constexpr std::uint32_t kMax = 1U << 21U;
+    Books books{{.max_instruments = kMax}, [](std::uint16_t) { return ChannelDepth{.depth = 3}; }};
+    books.on(clear(1));
+    for (const feed::InstrumentId id : {0U, 5U, (1U << 20U) + 7}) {
+        books.on(level(id, 1, Side::bid, 100, 1));
+        ASSERT_NE(books.find(id), nullptr) << id;
+        EXPECT_TRUE(books.find(id)->complete()) << id;
+    }
+    books.on(quote((1U << 20U) + 8, 1, feed::kIncomplete));
+    EXPECT_FALSE(books.find((1U << 20U) + 8)->complete());
+    EXPECT_FALSE(books.on(level(kMax, 1, Side::bid, 100, 1)));
+    EXPECT_EQ(books.refused_events(), 1U);
+}
+
 TEST_F(BooksOfChannels, AnotherChannelOrDepthMakesANewBook) {
     books_.on(clear(1));
     books_.on(level(5, 1, Side::bid, 100, 1));

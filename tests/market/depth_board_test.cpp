@@ -204,6 +204,28 @@ TEST_F(DepthSlots, OfAFeedWithMoreLevelsAreIncompleteOnceTheyDropOne) {
     EXPECT_THAT(slot().bids, ElementsAre(100, 99, 98));
 }
 
+TEST_F(DepthSlots, AnInstrumentOfTwoFeedsIsCountedWhenItsLevelsChangeTheFeed) {
+    auto clear = channel_clear();
+    writer_->publish(clear);
+    clear.channel = 1;
+    writer_->publish(clear);
+    auto other = level_of(0, Side::bid, 99, 1, feed::kLast);
+    other.channel = 1;
+    send(level_of(0, Side::bid, 100, 1, feed::kLast));
+    send(level_of(0, Side::bid, 101, 1, feed::kLast));
+    EXPECT_EQ(writer_->moved_instruments().read(), 0U);
+    send(other);
+    EXPECT_EQ(writer_->moved_instruments().read(), 1U);
+    EXPECT_TRUE(slot().incomplete);
+    send(level_of(0, Side::bid, 102, 1));
+    send(level_of(0, Side::bid, 101, 0, feed::kLast));
+    EXPECT_EQ(writer_->moved_instruments().read(), 2U);
+    // After a restart an instrument's channel may have another number.
+    writer_->publish(clear);
+    send(other);
+    EXPECT_EQ(writer_->moved_instruments().read(), 2U);
+}
+
 TEST_F(DepthSlots, AreIncompleteFromAGapOnUntilASnapshot) {
     writer_->publish(channel_clear());
     send(level_of(0, Side::bid, 100, 1, feed::kLast));

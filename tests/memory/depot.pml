@@ -7,9 +7,6 @@
  *
  *   spin -a depot.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m100000
  *
- * With -DBATCHES threads also acquire and release two magazines of blocks at once, by one exchange of two magazines each
- * way, which never lacks an empty one.
- *
  * With -DUNTAGGED the heads are the index alone: the search ends with a block that has two owners.
  */
 #ifndef THREADS
@@ -53,16 +50,13 @@ byte content[MAGAZINES * M];
 byte in_use = 0;           /* acquired, release not complete */
 byte owners[FULL * M];     /* of each block: 0 or 1 */
 
-#define PUSH(stack, magazine) PUSH_CHAIN(stack, magazine, magazine)
-
-/* `first` is linked to `last`, or is the same. */
-#define PUSH_CHAIN(stack, first, last)                                               \
+#define PUSH(stack, magazine)                                                        \
     do                                                                               \
     :: atomic { head_index = stack.index; head_tag = stack.tag };                    \
-       link[last] = head_index;                                                      \
+       link[magazine] = head_index;                                                  \
        if                                                                            \
        :: atomic { stack.index == head_index && stack.tag == head_tag ->             \
-                   stack.index = first; stack.tag = NEXT_TAG(head_tag) };            \
+                   stack.index = magazine; stack.tag = NEXT_TAG(head_tag) };         \
           break                                                                      \
        :: else                                                                       \
        fi                                                                            \
@@ -90,41 +84,12 @@ byte owners[FULL * M];     /* of each block: 0 or 1 */
     od;                                                                              \
     head_index = 0; head_tag = 0; next = 0
 
-/* Up to two magazines at once: last is the first one if the stack has no more. */
-#define POP_TWO(stack, first, last, at_none)                                         \
-    do                                                                               \
-    :: atomic {                                                                      \
-           head_index = stack.index; head_tag = stack.tag;                           \
-           if                                                                        \
-           :: head_index == NONE -> at_none; first = NONE; break                     \
-           :: else                                                                   \
-           fi                                                                        \
-       };                                                                            \
-       last = head_index;                                                            \
-       next = link[last];                                                            \
-       if                                                                            \
-       :: next != NONE -> last = next; next = link[last]                             \
-       :: else                                                                       \
-       fi;                                                                           \
-       if                                                                            \
-       :: atomic { stack.index == head_index && stack.tag == head_tag ->             \
-                   stack.index = next; stack.tag = NEXT_TAG(head_tag);               \
-                   first = head_index };                                             \
-          break                                                                      \
-       :: else                                                                       \
-       fi                                                                            \
-    od;                                                                              \
-    head_index = 0; head_tag = 0; next = 0
-
 proctype Thread(byte loaded; byte spare; byte operations) {
     byte level = 0;
     bool spare_full = false;
     byte head_index, head_tag, next, magazine, block;
     byte done = 0;
     byte i;
-#ifdef BATCHES
-    byte last_magazine, other;
-#endif
 
     do
     :: done == operations -> break
@@ -157,72 +122,6 @@ proctype Thread(byte loaded; byte spare; byte operations) {
                 }
             :: else
             fi
-#ifdef BATCHES
-        :: level == 0 && !spare_full -> /* acquire two magazines' blocks, or what there is */
-            POP_TWO(full_stack, magazine, last_magazine, assert(in_use >= CAPACITY));
-            if
-            :: magazine != NONE ->
-                d_step {
-                    i = 0;
-                    do
-                    :: i < M ->
-                        block = content[magazine * M + i];
-                        assert(owners[block] == 0);
-                        owners[block] = 1;
-                        in_use++;
-                        if
-                        :: last_magazine != magazine ->
-                            block = content[last_magazine * M + i];
-                            assert(owners[block] == 0);
-                            owners[block] = 1;
-                            in_use++
-                        :: else
-                        fi;
-                        i++
-                    :: i == M -> break
-                    od;
-                    i = 0;
-                    block = 0
-                };
-                PUSH_CHAIN(empty_stack, magazine, last_magazine)
-            :: else
-            fi;
-            magazine = 0;
-            last_magazine = 0
-        :: M == 1 && in_use > 1 && level == M && spare_full -> /* release any two blocks */
-            atomic {
-                block = NONE;
-                other = NONE;
-                i = 0;
-                do
-                :: i < FULL * M && owners[i] == 1 && block == NONE -> block = i; i++
-                :: i < FULL * M && owners[i] == 1 && block != NONE -> other = i; break
-                :: i < FULL * M -> i++
-                :: i == FULL * M -> break
-                od;
-                i = 0;
-                if
-                :: other != NONE -> owners[block] = 0; owners[other] = 0
-                :: else -> block = 0; other = 0
-                fi
-            };
-            if
-            :: block != other ->
-                POP_TWO(empty_stack, magazine, last_magazine, assert(false));
-                assert(last_magazine != magazine);
-                d_step {
-                    content[magazine * M] = block;
-                    content[last_magazine * M] = other;
-                    block = 0;
-                    other = 0
-                };
-                PUSH_CHAIN(full_stack, magazine, last_magazine);
-                in_use = in_use - 2;
-                magazine = 0;
-                last_magazine = 0
-            :: else
-            fi
-#endif
         :: in_use > 0 -> /* release: any block that is out and that no other thread is releasing */
             atomic {
                 block = NONE;

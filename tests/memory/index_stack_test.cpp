@@ -1,10 +1,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -97,87 +95,6 @@ TEST(IndexStack, APopBetweenTheHalvesOfTheLastPopLeavesTheStackEmpty) {
     ASSERT_EQ(stack.pop(links.data()), 0U);
     EXPECT_FALSE(stack.try_pop(links.data(), interrupted));
     EXPECT_EQ(interrupted.index(), Stack::kNone);
-}
-
-/// A stack whose pops and pushes are interrupted once, by `interrupt`.
-struct Interrupted : Unchecked {
-    static inline std::function<void()> interrupt;
-    static void racy_point() {
-        if (const auto now = std::exchange(interrupt, nullptr)) now();
-    }
-};
-
-TEST(IndexStack, AChainHasTheTopmostIndicesInTheirOrder) {
-    Links links;
-    Stack stack;
-    for (const std::uint32_t index : {4U, 3U, 2U, 1U, 0U}) stack.push(links.data(), index);
-    const auto three = stack.pop(links.data(), 3);
-    EXPECT_EQ(three.count, 3U);
-    EXPECT_EQ(three.first, 0U);
-    EXPECT_EQ(links[0].load(), 1U);
-    EXPECT_EQ(links[1].load(), 2U);
-    EXPECT_EQ(three.last, 2U);
-    const auto rest = stack.pop(links.data(), 3);
-    EXPECT_EQ(rest.count, 2U) << "there are no more";
-    EXPECT_EQ(stack.pop(links.data(), 3).count, 0U);
-    stack.push(links.data(), three);
-    stack.push(links.data(), rest);
-    for (const std::uint32_t index : {3U, 4U, 0U, 1U, 2U}) EXPECT_EQ(stack.pop(links.data()), index);
-    EXPECT_EQ(stack.pop(links.data()), Stack::kNone);
-}
-
-// Thread A has read the top and its successor; B pops both and pushes the first back. The top is the same, but its
-// successor belongs to B now.
-TEST(IndexStack, AnInterruptedPopOfAChainDoesNotTakeWhatAnotherThreadOwns) {
-    Links links;
-    IndexStack<Interrupted> stack;
-    for (const std::uint32_t index : {3U, 2U, 1U, 0U}) stack.push(links.data(), index);
-    Interrupted::interrupt = [&] {
-        ASSERT_EQ(stack.pop(links.data()), 0U);
-        ASSERT_EQ(stack.pop(links.data()), 1U);
-        stack.push(links.data(), 0);
-    };
-    const auto chain = stack.pop(links.data(), 2);
-    EXPECT_EQ(chain.first, 0U);
-    EXPECT_EQ(chain.last, 2U);
-    EXPECT_EQ(chain.count, 2U);
-    EXPECT_EQ(stack.pop(links.data()), 3U);
-}
-
-TEST(IndexStack, FourPreemptedThreadsNeverOwnTheSameIndexOfAChain) {
-    constexpr std::uint32_t kIndices = 8;
-    constexpr int kRounds = 20'000;
-    IndexStack<Preempting> stack;
-    Links links;
-    std::array<std::atomic<int>, kIndices> owners{};
-    for (std::uint32_t index = 0; index < kIndices; ++index) stack.push(links.data(), index);
-    std::atomic<int> doubly_owned{0};
-    std::vector<std::thread> threads;
-    for (std::uint32_t most = 1; most <= 4; ++most) {
-        threads.emplace_back([&, most] {
-            for (int round = 0; round < kRounds; ++round) {
-                const auto chain = stack.pop(links.data(), most);
-                if (chain.count == 0) continue;
-                const auto for_each = [&](auto&& visit) {
-                    auto index = chain.first;
-                    for (std::uint32_t i = 0; i < chain.count; ++i) {
-                        const auto next = links[index].load();
-                        visit(index);
-                        index = next;
-                    }
-                };
-                for_each([&](std::uint32_t index) {
-                    if (owners[index].fetch_add(1, std::memory_order_relaxed) != 0) doubly_owned.fetch_add(1);
-                });
-                Preempting::racy_point();
-                for_each([&](std::uint32_t index) { owners[index].fetch_sub(1, std::memory_order_relaxed); });
-                stack.push(links.data(), chain);
-            }
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    EXPECT_EQ(doubly_owned.load(), 0);
-    EXPECT_EQ(stack.pop(links.data(), 2 * kIndices).count, kIndices);
 }
 
 TEST(IndexStack, TheHeadIsOneLockFreeWord) {

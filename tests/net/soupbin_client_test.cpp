@@ -442,6 +442,7 @@ TEST_F(SoupBinClientTest, ANumberFarAheadInTheAnswerToALoginIsForgottenIfNothing
         expect_failure(SoupBinFailure::closed);
         expect_login("DAY001", 2, "DAY001", kAbsurd);
         ASSERT_TRUE(until_events(3 + static_cast<std::size_t>(i)));
+        EXPECT_TRUE(client_.is_in_doubt());
     }
     peer_.hang_up();
     expect_failure(SoupBinFailure::closed);
@@ -449,6 +450,7 @@ TEST_F(SoupBinClientTest, ANumberFarAheadInTheAnswerToALoginIsForgottenIfNothing
     peer_.send('S', "two");
     ASSERT_TRUE(until_events(6));
     EXPECT_EQ(events_.events[5], "2 two");
+    EXPECT_FALSE(client_.is_in_doubt());
 }
 
 TEST_F(SoupBinClientTest, ANumberFarAheadThatTheServerDoesNotConfirmLaterMakesTheSessionBeginAgain) {

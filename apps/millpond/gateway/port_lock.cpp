@@ -15,7 +15,7 @@ namespace millpond::app {
 PortLock::PortLock() : socket_{socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
     // An abstract socket name: it belongs to the network namespace, like ports, and ends with its process.
     constexpr std::string_view kName = "millpond demo's ports";
-    constexpr std::chrono::seconds kPatience{10};
+    constexpr std::chrono::seconds kPatience{60};
     sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
     std::ranges::copy(kName, name.sun_path + 1);
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + kName.size());

@@ -4,8 +4,8 @@
 
 namespace millpond::app {
 
-/// A lock of all demos on this machine while one chooses its ports; the destructor releases it. Waits for at most ten
-/// seconds.
+/// A lock of all demos on this machine while one chooses its ports; the destructor releases it. Waits for at most a
+/// minute: a start takes some seconds on a busy machine.
 class PortLock {
 public:
     PortLock();

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include <millpond/market/board_layout.hpp>
+
 #include "service/settings/nearest.hpp"
 
 namespace millpond::app {
@@ -75,6 +77,7 @@ void EventPrinter::name_absent_symbols(const std::string& source) {
 }
 
 bool EventPrinter::wants(feed::InstrumentId id) {
+    if (id >= market::kMaxInstruments) return false;  // a writer of a ring has no such id
     while (printer_.named() <= id) {
         const auto next = static_cast<feed::InstrumentId>(printer_.named());
         const auto* named = instrument(next);

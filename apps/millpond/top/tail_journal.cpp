@@ -22,6 +22,7 @@
 #include <millpond/journal/channel_depth.hpp>
 #include <millpond/journal/saved_position.hpp>
 #include <millpond/journal/segment_reader.hpp>
+#include <millpond/market/board_layout.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/to_stderr.hpp"
@@ -63,10 +64,8 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kMaxInstruments = 1U << 20U;
-
     JournalTail(const TailOptions& options, std::unique_ptr<journal::CatchUpReader> reader)
-        : EventPrinter(options, kMaxInstruments,
+        : EventPrinter(options, market::kMaxInstruments,
                        [from = reader.get()](std::uint16_t channel) { return from->depth(channel); }),
           reader_(std::move(reader)) {}
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <poll.h>
 
@@ -26,6 +28,7 @@ struct Snapshot {
     const std::function<void(std::span<const std::byte>)>& visit;
     std::uint64_t end{0};
     std::string error;
+    bool has_moved{false};  // a message came since the last beat
 
     void on_login(const net::soupbin::Session& name, std::uint64_t next) {
         if (name.view() != session) {
@@ -37,6 +40,7 @@ struct Snapshot {
     }
     void on_message(std::span<const std::byte> message, std::uint64_t number) {
         if (end != 0) return;
+        has_moved = true;
         const char type = message.empty() ? '\0' : static_cast<char>(message[0]);
         if (type == feed::glimpse_layout::kEnd) {
             end = feed::glimpse_layout::read_end(message).value_or(0);
@@ -68,13 +72,14 @@ std::uint64_t GlimpseReader::read(const feed::moldudp64_layout::Session& session
                                   const std::function<void(std::span<const std::byte>)>& visit,
                                   const std::function<bool()>& goes_on) {
     const auto name = feed::Sequencing<feed::ItchDecoder>::name_of(session);
-    Snapshot snapshot{.connection = connection_, .session = name.view(), .visit = visit, .end = 0, .error = {}};
+    Snapshot snapshot{.connection = connection_, .session = name.view(), .visit = visit, .error = {}};
     const std::unique_ptr<net::SoupBinConnection, Close> closes_at_the_end{
         &connection_};  // visit and goes_on may throw
     connection_.open({}, 1);
     const auto& unknown = connection_.counters().unknown;
     const auto unknown_before = unknown.read();
     std::int64_t beat_ns = 0;
+    auto moved_ns = core::monotonic_nanos();
     while (snapshot.end == 0 && connection_.is_open()) {
         const bool idle = connection_.poll(snapshot) == 0;
         if (unknown.read() != unknown_before) {
@@ -87,6 +92,12 @@ std::uint64_t GlimpseReader::read(const feed::moldudp64_layout::Session& session
             beat_ns = now;
             connection_.on_timer(now);
             if (!goes_on()) return 0;
+            if (std::exchange(snapshot.has_moved, false) || !connection_.is_logged_in()) moved_ns = now;
+            if (now - moved_ns > patience_.count()) {
+                snapshot.fail(fmt::format("it sent heartbeats for {:.0f} s, but no message of its snapshot",
+                                          std::chrono::duration<double>{patience_}.count()));
+                break;
+            }
         }
         if (!idle || !connection_.is_open()) continue;
         pollfd ready{.fd = connection_.fd(), .events = POLLIN, .revents = 0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,10 @@ namespace millpond::gateway::itch {
 /// Source:  glimpse_layout.hpp; page 2: the login must request message 1.
 class GlimpseReader {
 public:
-    explicit GlimpseReader(const net::SoupBinOptions& options) : connection_(options) {}
+    /// patience: time without a message of the snapshot, but with heartbeats, after which it fails.
+    explicit GlimpseReader(const net::SoupBinOptions& options,
+                           std::chrono::nanoseconds patience = std::chrono::seconds{30})
+        : connection_(options), patience_(patience) {}
 
     /// Reads a snapshot of this session. visit(message): called for each ITCH message in it. goes_on(): asked several
     /// times a second; if it returns false, the snapshot is cancelled. Returns the number of the first message that
@@ -35,6 +39,7 @@ public:
 
 private:
     net::SoupBinConnection connection_;
+    std::chrono::nanoseconds patience_;
     core::Tally snapshots_;
 };
 

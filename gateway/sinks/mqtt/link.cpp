@@ -35,12 +35,6 @@ constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
 constexpr int kTickMs = 100;
 constexpr int kPacketsAtOnce = 256;
 constexpr std::int64_t kDisconnectTimeoutNs = 1'000'000'000;
-/// Timeout for the broker's retained messages.
-constexpr std::int64_t kScanTimeoutNs = 10'000'000'000;
-/// A broker may drop retained messages on a slow connection, so the scan repeats until it finds none.
-constexpr int kMaxScans = 16;
-constexpr std::size_t kMaxRetained = 65'536;
-constexpr std::size_t kMaxRetainedBytes = std::size_t{64} * 1024 * 1024;
 constexpr int kFirstErrorCode = 128;  ///< Lowest reason code of MQTT 5 that is an error.
 
 /// Whether libmosquitto refuses only this message, and not others.
@@ -52,10 +46,11 @@ bool is_of_the_message(int error) {
 
 }  // namespace
 
-Link::Link(const Settings& settings, std::string password, service::LogFunction log)
+Link::Link(const Settings& settings, std::string password, service::LogFunction log, const ScanLimits& limits)
     : settings_(settings),
       password_(std::move(password)),
       log_(std::move(log)),
+      limits_(limits),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       queue_(settings.window) {
     if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -212,7 +207,7 @@ void Link::begin(mosquitto* client) {
         return announce(client);
     }
     scans_ = 0;
-    scan_until_ns_ = core::monotonic_nanos() + kScanTimeoutNs;
+    scan_until_ns_ = core::monotonic_nanos() + limits_.timeout.count();
     filters_ = {filter_of(settings_.topic)};
     if (!settings_.book_topic.empty()) filters_.push_back(filter_of(settings_.book_topic));
     const bool shows_state = std::ranges::any_of(filters_, [this](const std::string& filter) {
@@ -243,10 +238,14 @@ void Link::on_message(std::string_view topic, std::string_view payload, bool ret
     const bool is_ours = is_of_template(settings_.topic, topic) ||
                          (!settings_.book_topic.empty() && is_of_template(settings_.book_topic, topic));
     if (topic == settings_.state_topic || !is_ours) return;
-    if (earlier_.size() == kMaxRetained || earlier_bytes_ + payload.size() > kMaxRetainedBytes) return;  // a later scan
     auto marked = marked_incomplete(payload);
     if (!marked) return;
-    earlier_bytes_ += marked->size();
+    const auto bytes = earlier_bytes_ + topic.size() + marked->size();
+    if (earlier_.size() == limits_.messages || bytes > limits_.bytes) {
+        exceeds_limits_ = true;
+        return;
+    }
+    earlier_bytes_ = bytes;
     outgoing_.push_back(
         {.message = {.topic = &earlier_.emplace_back(topic), .payload = std::move(*marked)}, .state = true});
 }
@@ -254,25 +253,34 @@ void Link::on_message(std::string_view topic, std::string_view payload, bool ret
 void Link::end_scan(mosquitto* client) {
     const bool late = core::monotonic_nanos() >= scan_until_ns_;
     if (scan_ == Scan::asked && !late) return;
-    if (scan_ == Scan::seen && !late && scans_ < kMaxScans && !earlier_.empty()) {
+    if (scan_ == Scan::seen && !late && scans_ < limits_.scans && !earlier_.empty()) {
         if (!outgoing_.empty()) return;  // marks are sent first
-        earlier_.clear();
-        earlier_bytes_ = 0;
+        forget_earlier();
         return ask_for_retained(client);
     }
-    if (scan_ != Scan::seen) {
-        log_(service::Severity::warning, settings_.name + ".retained",
-             fmt::format(
-                 "mqtt sink '{}': broker {}:{} does not send its retained messages for '{}': those of an earlier run "
-                 "may look valid",
-                 settings_.name, settings_.host, settings_.port, fmt::join(filters_, "', '")));
-    }
+    if (scan_ != Scan::seen || !earlier_.empty() || exceeds_limits_) report_unfinished_scan();
     scan_ = Scan::none;
     scanned_ = true;
     for (const auto& filter : filters_) static_cast<void>(mosquitto_unsubscribe(client, nullptr, filter.c_str()));
     static_cast<void>(mosquitto_unsubscribe(client, nullptr, settings_.state_topic.c_str()));
     outgoing_.push_back(state_message(kOnline));
     announce(client);
+}
+
+void Link::report_unfinished_scan() {
+    counters_.unfinished_scans.add();
+    log_(service::Severity::warning, settings_.name + ".retained",
+         fmt::format("mqtt sink '{}': broker {}:{} {} its retained messages for '{}': those of an earlier run may look "
+                     "valid",
+                     settings_.name, settings_.host, settings_.port,
+                     scan_ == Scan::seen ? fmt::format("had not sent all in {} searches of", scans_) : "does not send",
+                     fmt::join(filters_, "', '")));
+}
+
+void Link::forget_earlier() {
+    earlier_.clear();
+    earlier_bytes_ = 0;
+    exceeds_limits_ = false;
 }
 
 void Link::announce(mosquitto* client) {
@@ -367,8 +375,7 @@ void Link::forget_connection() {
     }
     std::erase_if(outgoing_, [](const Outgoing& outgoing) { return outgoing.state || outgoing.confirmed; });
     sent_ = 0;
-    earlier_.clear();
-    earlier_bytes_ = 0;
+    forget_earlier();
 }
 
 void Link::disconnect(mosquitto* client) {

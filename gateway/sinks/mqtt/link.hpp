@@ -21,12 +21,22 @@
 
 namespace millpond::gateway::mqtt {
 
+/// Limits of the search for retained messages of an earlier run. A broker may drop retained messages on a slow
+/// connection, so the search repeats until it finds none.
+struct ScanLimits {
+    std::size_t messages{65'536};                      ///< To mark at once; a repetition finds the others.
+    std::size_t bytes{std::size_t{64} * 1024 * 1024};  ///< Of their topics and payloads.
+    int scans{16};
+    std::chrono::nanoseconds timeout{std::chrono::seconds{10}};  ///< Of all repetitions.
+};
+
 /// The connection to a broker: connects, reconnects after pauses that double, and sends the enqueued messages in
 /// order. Messages that were not acknowledged when a connection ended are sent again on the next one.
 ///
 /// The first connection reads the retained quotes and books of the templates' topics, which an earlier run has left,
 /// and marks them incomplete before anything else is sent; meanwhile the state topic holds
-/// {"state":"offline","reason":"starting"}.
+/// {"state":"offline","reason":"starting"}. If some may be left when the limits are reached, that is logged and
+/// counted.
 ///
 /// The state topic holds, retained, {"state":"online"} while connected, {"state":"offline","reason":"stopped"}
 /// after a clean end and, by the will, {"state":"offline","reason":"lost"} after any other.
@@ -38,7 +48,7 @@ namespace millpond::gateway::mqtt {
 class Link {
 public:
     /// Starts to connect in the background. Throws std::runtime_error for settings that libmosquitto refuses.
-    Link(const Settings& settings, std::string password, service::LogFunction log);
+    Link(const Settings& settings, std::string password, service::LogFunction log, const ScanLimits& limits = {});
     /// Publishes the state "offline", within at most a second.
     ~Link();
     Link(const Link&) = delete;
@@ -86,6 +96,8 @@ private:
     void on_message(std::string_view topic, std::string_view payload, bool retained);
     /// Ends the scan when all retained messages were read, or on refusal or timeout.
     void end_scan(mosquitto* client);
+    void report_unfinished_scan();
+    void forget_earlier();
     void announce(mosquitto* client);
     void send_waiting(mosquitto* client);
     [[nodiscard]] int publish(mosquitto* client, Outgoing& outgoing);
@@ -104,6 +116,7 @@ private:
     Settings settings_;
     std::string password_;
     service::LogFunction log_;
+    ScanLimits limits_;
     core::Descriptor wake_;
     Counters counters_;
     queue::SpscRing<Message> queue_;
@@ -121,7 +134,8 @@ private:
     std::int64_t scan_until_ns_{0};
     std::vector<std::string> filters_;  // subscriptions for the topics of the templates
     std::deque<std::string> earlier_;   // topics that outgoing_ points to
-    std::size_t earlier_bytes_{0};      // of the marked payloads
+    std::size_t earlier_bytes_{0};      // of these and their payloads
+    bool exceeds_limits_{false};        // the scan found more messages than its limits permit
     std::deque<Outgoing> outgoing_;
     std::size_t sent_{0};  // messages of outgoing_ sent on this connection
     bool accepted_{false};

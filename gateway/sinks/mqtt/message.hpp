@@ -22,6 +22,7 @@ struct Counters {
     core::Tally connects;
     core::Tally failed_connects;
     core::Tally losses;
+    core::Tally unfinished_scans;
     core::Tally connected;  ///< 1 while connected, else 0.
 
     /// Calls visit(name, help, tally) for each counter.
@@ -38,6 +39,8 @@ struct Counters {
         visitor("connects_total", "Connections that the broker accepted.", connects);
         visitor("failed_connects_total", "Failed attempts to connect.", failed_connects);
         visitor("losses_total", "Established connections that were lost.", losses);
+        visitor("unfinished_scans_total",
+                "Searches for retained messages of an earlier run that may have left some unmarked.", unfinished_scans);
         visitor("connected", "1 while the broker is connected.", connected);
     }
 };

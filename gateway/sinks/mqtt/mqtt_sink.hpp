@@ -69,7 +69,9 @@ public:
     [[nodiscard]] std::string_view type() const noexcept override { return "mqtt"; }
     void visit_metrics(const MetricVisitor& visit) const override { counters().visit(visit); }
     [[nodiscard]] SinkHealth health() const noexcept override {
-        return {.connected = counters().connected.read() != 0, .refused_messages = counters().refused.read()};
+        return {.connected = counters().connected.read() != 0,
+                .failures = counters().unfinished_scans.read(),
+                .refused_messages = counters().refused.read()};
     }
 
 private:

@@ -37,7 +37,7 @@ concept CatchUpHandler =
 struct CatchUpAccount {
     std::uint64_t published{0};  ///< Entries since the first one, by their numbers in the rings.
     std::uint64_t delivered{0};
-    std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function.
+    std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function, or that this build does not know.
     std::uint64_t missed{0};    ///< Entries of the ranges that were reported as missed.
     std::uint64_t queued{0};    ///< Entries of the ring that were not read yet; 0 while there is no ring of this epoch.
 };
@@ -148,12 +148,12 @@ template <class Handler>
 struct CatchUpReader::JournalEvents {
     template <class Event>
     void on(const Event& event) {
-        const auto at = of.journal_.current();
-        if (!of.has_begun(event.receive_utc_ns)) return;
-        of.enter(handler, at.epoch, at.ring);
-        if (at.ring <= of.last_) return;  // the ring delivered it
-        if (at.ring > of.last_ + 1) of.miss_up_to(handler, at.ring - 1);
-        of.deliver(handler, event, at.ring);
+        if (of.has_begun(event.receive_utc_ns) && reach()) of.deliver(handler, event, of.journal_.current().ring);
+    }
+    void on_unknown_kind() {
+        if (of.since_ || !reach()) return;  // without its time, it is before the first event of a time
+        of.last_ = of.journal_.current().ring;
+        ++of.filtered_;
     }
     void on(const LostRecord& lost) {
         // Which entries the other reasons concern is known with the next one.
@@ -163,6 +163,16 @@ struct CatchUpReader::JournalEvents {
     }
     CatchUpReader& of;
     Handler& handler;
+
+private:
+    /// Enters the epoch of the current record, and reports what is missing before it. False if the ring delivered it.
+    bool reach() {
+        const auto at = of.journal_.current();
+        of.enter(handler, at.epoch, at.ring);
+        if (at.ring <= of.last_) return false;
+        if (at.ring > of.last_ + 1) of.miss_up_to(handler, at.ring - 1);
+        return true;
+    }
 };
 
 template <class Handler>

@@ -17,7 +17,9 @@
 
 namespace millpond::journal {
 
-/// Handler of a reader: receives the events of a feed, and losses between them.
+/// Handler of a reader: receives the events of a feed, and losses between them. If it has the function
+/// on_unknown_kind(), that is called for a complete record of a kind that this build does not know; otherwise such a
+/// record is a loss.
 template <class Handler>
 concept JournalHandler =
     feed::EventHandler<Handler> && requires(Handler& handler, const LostRecord& lost) { handler.on(lost); };
@@ -163,8 +165,11 @@ void JournalReader::dispatch(Handler& handler, const RecordView& view) {
         }
     });
     if (is_known) return;
-    // A kind of a later version.
-    handler.on(missing(view.record, view.record, LostReason::damaged));
+    if constexpr (requires { handler.on_unknown_kind(); }) {
+        handler.on_unknown_kind();
+    } else {
+        handler.on(missing(view.record, view.record, LostReason::damaged));
+    }
 }
 
 }  // namespace millpond::journal

@@ -73,7 +73,8 @@ namespace millpond::market {
 inline constexpr std::uint32_t kMarketContent = 2;
 inline constexpr std::uint64_t kBoardMagic = 0x00445241'4F42504DULL;  // "MPBOARD\0"
 inline constexpr std::uint32_t kBoardLayoutVersion = 3;
-inline constexpr std::uint32_t kMaxChannels = 65'536;  // events carry the channel in 16 bits
+inline constexpr std::uint32_t kMaxInstruments = 1U << 24U;  // of a gateway's ring; ids are below it
+inline constexpr std::uint32_t kMaxChannels = 65'536;        // events carry the channel in 16 bits
 inline constexpr std::uint32_t kMaxBoardDepth = 50;
 
 template <class Event>

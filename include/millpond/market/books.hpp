@@ -29,10 +29,11 @@ namespace millpond::market {
 /// Cost:    O(1) and Book's for the events of an instrument; O(instruments) for a Gap of a channel and a missed range,
 ///          O(instruments x orders) for a Clear.
 /// Threads: one.
-/// Memory:  16 bytes for each of `max_instruments`; Book's for each instrument with a book, allocated with its first
-///          event: about 350 bytes and 128 x (depth + 1) bytes. Where the feed sends all levels or the books are made
-///          of orders, 64 bytes for each level and 48 for each order; both capacities double when they are full.
-///          `on` throws what the memory resource throws; the instrument's book is then incomplete.
+/// Memory:  16 bytes for each id up to the largest with a book, at most doubled; Book's for each instrument with a
+///          book, allocated with its first event: about 350 bytes and 128 x (depth + 1) bytes. Where the feed sends all
+///          levels or the books are made of orders, 64 bytes for each level and 48 for each order; both capacities
+///          double when they are full. `on` throws what the memory resource throws; the instrument's book is then
+///          incomplete.
 class Books {
 public:
     struct Options {
@@ -49,10 +50,7 @@ public:
     /// Throws std::invalid_argument for an option out of its range and for an empty `depth_of`.
     explicit Books(const Options& options, DepthOf depth_of,
                    std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-        : options_(checked(options, depth_of)),
-          depth_of_(std::move(depth_of)),
-          memory_(memory),
-          entries_(options.max_instruments) {}
+        : options_(checked(options, depth_of)), depth_of_(std::move(depth_of)), memory_(memory) {}
 
     /// Applies an event to the book of its instrument, or to all books that it concerns. True if the instrument has a
     /// book and a group of it ends with the event.
@@ -131,7 +129,7 @@ private:
     Options options_;
     DepthOf depth_of_;
     std::pmr::memory_resource* memory_;
-    std::vector<Entry> entries_;
+    std::vector<Entry> entries_;  // by id; grows
     std::vector<Channel> channels_;
     std::uint64_t refused_{0};
 };
@@ -168,10 +166,13 @@ inline std::unique_ptr<Book> Books::create(ChannelDepth depth) const {
 }
 
 inline Book* Books::find_or_create(feed::InstrumentId id, std::uint16_t channel) {
-    if (id >= entries_.size()) {
+    if (id >= options_.max_instruments) {
         ++refused_;
         return nullptr;
     }
+    if (id >= entries_.size())
+        entries_.resize(
+            std::min(std::max(std::size_t{id} + 1, 2 * entries_.size()), std::size_t{options_.max_instruments}));
     auto& entry = entries_[id];
     if (entry.book && entry.channel == channel) [[likely]]
         return entry.book.get();
@@ -193,8 +194,8 @@ inline Book* Books::find_or_create(feed::InstrumentId id, std::uint16_t channel)
 /// Only an incomplete event makes a book: it says what the next order or level would not.
 template <class Event>
 bool Books::follow(const Event& event) {
+    if ((event.flags & feed::kIncomplete) != 0) return event.instrument < options_.max_instruments && change(event);
     if (event.instrument >= entries_.size()) return false;
-    if ((event.flags & feed::kIncomplete) != 0) return change(event);
     const auto& entry = entries_[event.instrument];
     return entry.book && entry.channel == event.channel && entry.book->apply(event);
 }
@@ -236,7 +237,7 @@ inline bool Books::on(const queue::MissedRange& missed) noexcept {
 }
 
 inline void Books::reset() noexcept {
-    for (auto& entry : entries_) entry = {};
+    entries_.clear();
     channels_.clear();
 }
 

@@ -70,6 +70,7 @@ public:
         const bool is_void = number <= losses.cleared;
         const bool is_other_channels = head_.channel != channel;
         is_suspended_ = mark % 2 != 0 && !is_void && !is_other_channels;
+        moves_ = is_other_channels && !is_void && !is_new_;
         if (is_void || is_other_channels) {
             head_ = {.channel = channel, .flags = is_void ? losses.clear_flags : std::uint16_t{feed::kIncomplete}};
         }
@@ -81,6 +82,8 @@ public:
     /// True between suspend and end.
     [[nodiscard]] bool is_suspended() const noexcept { return is_suspended_; }
     [[nodiscard]] bool is_incomplete() const noexcept { return (head_.flags & feed::kIncomplete) != 0; }
+    /// True if the slot has levels of another channel, which begin replaces.
+    [[nodiscard]] bool moves() const noexcept { return moves_; }
 
     /// number: of the ring entry that is published next.
     template <class Step>
@@ -170,6 +173,7 @@ private:
     bool drops_exactly_;  // a level behind the limit is sent again when it returns
     bool is_new_{false};
     bool is_suspended_{false};
+    bool moves_{false};
     ChannelLosses losses_;
     Counts head_{};
 };

@@ -109,6 +109,9 @@ public:
     /// Counts events that were not published and names that were not set.
     [[nodiscard]] const core::Tally& refused_events() const noexcept { return refused_events_; }
     [[nodiscard]] const core::Tally& refused_names() const noexcept { return refused_names_; }
+    /// Counts groups with levels of an instrument whose levels came from another channel before. Two feeds that publish
+    /// the same instrument replace each other's books, which are incomplete then.
+    [[nodiscard]] const core::Tally& moved_instruments() const noexcept { return moved_instruments_; }
 
     /// Lists the registered readers. Not for the publishing path: see list_readers.
     [[nodiscard]] ReaderList readers() const { return list_readers(name_, max_readers_); }
@@ -154,6 +157,13 @@ private:
     /// Publishes the entries of the open group, and empties it.
     template <class Step>
     void publish_entries(Step& step) noexcept;
+    /// Begins to write a depth slot, before the entry that is published next.
+    template <class Step>
+    void begin(DepthSlotWriter& slot, Step& step) noexcept {
+        if (slot.moves()) [[unlikely]]
+            moved_instruments_.add();
+        slot.begin(opened_.ring.next(), step);
+    }
     template <class Event>
     void store_and_publish(const Event& event) noexcept {
         opened_.board.store(event, opened_.ring.next());
@@ -175,6 +185,7 @@ private:
     std::vector<std::string> removed_;
     core::Tally refused_events_;
     core::Tally refused_names_;
+    core::Tally moved_instruments_;
     bool closed_{false};
 };
 
@@ -230,10 +241,9 @@ template <class Event, class Step>
 bool RingWriter::try_publish_single(const Event& event, Step& step) noexcept {
     if constexpr (std::is_same_v<Event, feed::Level>) {
         auto slot = opened_.board.levels(event.instrument, event.channel);
-        const auto number = opened_.ring.next();
-        slot.begin(number, step);
+        begin(slot, step);
         slot.apply(event, step);
-        slot.end(event, number, step);
+        slot.end(event, opened_.ring.next(), step);
     } else if ((event.flags & feed::kIncomplete) != 0) {
         return false;
     }
@@ -262,7 +272,7 @@ void RingWriter::publish_group(Step& step) noexcept {
     if (group_->changes_slot() || (group_->is_incomplete() && !slot.is_incomplete())) {
         const auto entries = group_->entries();
         const auto first = opened_.ring.next();
-        slot.begin(first, step);
+        begin(slot, step);
         slot.apply(*group_, step);
         std::visit([&](const auto& last) { slot.end(last, first + entries.size() - 1, step); }, entries.back());
     }
@@ -274,7 +284,7 @@ void RingWriter::publish_held(Step&& step) noexcept {
     if (!group_ || group_->is_empty()) return;
     auto slot = opened_.board.levels(group_->instrument(), group_->channel());
     if (group_->changes_slot() || (group_->is_incomplete() && !slot.is_incomplete())) {
-        slot.begin(opened_.ring.next(), step);
+        begin(slot, step);
         for (const auto& entry : group_->entries()) {
             std::visit([&](const auto& event) { slot.apply_partial(event, step); }, entry);
         }

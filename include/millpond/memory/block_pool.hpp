@@ -92,7 +92,6 @@ public:
 
 private:
     using BlockCache = detail::BlockCache;
-    using Block = BlockCache::Block;
     struct NoLedger {};
     using Ledger = std::conditional_t<Policy::kChecked, detail::BlockLedger, NoLedger>;
     static constexpr std::size_t kRecordBytes = Policy::kChecked ? sizeof(detail::BlockLedger::Record) : 0;
@@ -113,9 +112,6 @@ private:
     [[nodiscard, gnu::noinline]] bool acquire_batches(BlockCache& cache, std::span<Element*> blocks,
                                                       Place place) noexcept;
     [[gnu::noinline]] void release_batches(BlockCache& cache, std::span<void* const> blocks) noexcept;
-    template <class Element>
-    [[nodiscard]] std::size_t take_whole(BlockCache& cache, std::span<Element*> blocks) noexcept;
-    [[nodiscard]] std::size_t give_whole(BlockCache& cache, std::span<void* const> blocks, std::size_t done) noexcept;
     [[nodiscard]] void* acquire_uncached(Place place) noexcept;
     void release_uncached(void* block) noexcept;
 

@@ -107,6 +107,9 @@ public:
     /// Sends an unsequenced message; see SoupBinConnection::send.
     [[nodiscard]] bool send(std::span<const std::byte> message) noexcept { return connection_.send(message); }
 
+    /// True from a login that made the number jump far ahead until a message or a heartbeat follows.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return jumped_from_ != 0; }
+
     [[nodiscard]] SoupBinStatus status() const noexcept { return status_.load(std::memory_order_relaxed); }
     [[nodiscard]] const SoupBinCounters& counters() const noexcept { return connection_.counters(); }
     [[nodiscard]] const SocketAddress& server() const noexcept { return connection_.server(); }
@@ -194,7 +197,7 @@ private:
     /// Handles the answer to a login at the end of the ended session. True if it is to be handled as any other.
     [[nodiscard]] bool accept_probe(const soupbin::Session& session, std::uint64_t next) noexcept {
         if (session == ended_) {
-            if (next != 1 && next != ended_next_) join_restarted();
+            if (next != 1 && next < ended_next_) join_restarted();
             return false;
         }
         is_probe_ = false;

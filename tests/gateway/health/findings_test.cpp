@@ -83,6 +83,28 @@ TEST(Findings, AFullTableIsAnErrorThatNamesItsKey) {
     EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages did not fit; raise max_orders");
 }
 
+TEST(Findings, ATableOfOrdersThatIsNearlyFullIsAWarning) {
+    PoolState pool{.name = "orders", .of = "feed 'a'", .used = 91, .capacity = 100, .bound = "max_orders"};
+    EXPECT_THAT(findings(pool), IsEmpty());
+    pool.nearly_full.update(true, kNow);
+    auto found = findings(pool);
+    EXPECT_THAT(found, ElementsAre(is(Stage::table_full, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the table of 100 orders is 91 % full: raise max_orders before it is full");
+    pool.missing = 1;
+    pool.full_since = kNow + kSecond;
+    found = findings(pool);
+    EXPECT_THAT(found, ElementsAre(is(Stage::table_full, service::Severity::error, kNow + kSecond)));
+}
+
+TEST(Findings, IncompleteBooksOfReadersAreAWarning) {
+    auto feed = good_feed();
+    feed.books_incomplete = 3;
+    feed.some_books_incomplete.update(true, kNow);
+    const auto found = findings(feed, kNow + kSecond);
+    EXPECT_THAT(found, ElementsAre(is(Stage::books_incomplete, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "incomplete books: 3, the first for 1.0 s");
+}
+
 TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastDatagram) {
     auto feed = good_feed();
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), ElementsAre(is(Stage::stale, service::Severity::error, kNow)));

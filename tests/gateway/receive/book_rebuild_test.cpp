@@ -87,6 +87,34 @@ TEST(BookRebuild, ASnapshotThatTheFeedNeverReachesFailsByNameAndChangesNothing) 
     ASSERT_TRUE(until([&] { return peer.has_caller(); })) << "the next attempt";
 }
 
+TEST(GlimpseReader, AServerThatSendsHeartbeatsOnlyIsNamed) {
+    net::test::SoupBinPeer peer;
+    GlimpseReader reader{{.server = peer.address(), .user = net::soupbin::User{"U"}}, std::chrono::milliseconds{1}};
+    bool is_accepted = false;
+    const auto goes_on = [&] {
+        if (is_accepted) {
+            peer.send('H');
+        } else if (peer.has_caller()) {
+            peer.accept();
+            peer.accept_login("S1", 1);
+            is_accepted = true;
+        }
+        return true;
+    };
+    feed::moldudp64_layout::Session session;
+    session.fill(' ');
+    session[0] = 'S';
+    session[1] = '1';
+    try {
+        static_cast<void>(reader.read(session, [](std::span<const std::byte>) {}, goes_on));
+        ADD_FAILURE();
+    } catch (const std::runtime_error& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr(peer.address().to_string() +
+                                                       ": it sent heartbeats for 0 s, but no message of its snapshot"));
+    }
+    EXPECT_EQ(reader.snapshots().read(), 0U);
+}
+
 TEST(GlimpseReader, ASnapshotThatTakesTooLongClosesTheConnection) {
     net::test::SoupBinPeer peer;
     GlimpseReader reader{{.server = peer.address(), .user = net::soupbin::User{"U"}}};

@@ -428,7 +428,7 @@ template <class Books>
 template <class Context, class Handler>
 void BookPublisher<Books>::contradict(std::uint16_t other, std::uint16_t book, const Context& context,
                                       Handler& handler) {
-    if (other == book) return;
+    if (other == book || !order_books_.is_complete(other)) return;
     order_books_.mark_incomplete(other);
     publish_top(other, context, handler);
 }

@@ -42,10 +42,11 @@ public:
     /// The book's number; kNone if the locate has no name yet.
     [[nodiscard]] std::uint16_t find(std::uint16_t locate) const noexcept { return of_locate_[locate]; }
 
-    /// The book of the stock with the eight characters at `stock`; kNone if there is none. O(books).
+    /// The book of the stock with the eight characters at `stock`; kNone if there is none.
     [[nodiscard]] std::uint16_t find_stock(const std::byte* stock) const noexcept {
-        const auto entry = std::ranges::find(entries_, core::load_le<std::uint64_t>(stock), &Entry::stock);
-        return entry == entries_.end() ? kNone : static_cast<std::uint16_t>(entry - entries_.begin());
+        const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
+        const auto id = symbol ? instruments_->find(venue_, *symbol) : kNoInstrument;
+        return id == kNoInstrument ? kNone : of_instrument_[id];
     }
     /// Returns the book of the locate of a message; a locate without a name gets the eight characters at `stock` as its
     /// name. A result of kMaxBooks or more is not a book: kNone, counted as a full table, kNoName or kOtherName.

@@ -130,11 +130,6 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
     }
     std::size_t done = 0;
     while (done < blocks.size()) {
-        if (cache.is_empty()) done += take_whole(cache, blocks.subspan(done));
-        if (done == blocks.size()) {
-            cache.carry(done, 0);
-            break;
-        }
         if (cache.is_empty() && !depot_.refill(cache)) {
             const auto popped = done;
             while (done > 0) put(cache, bytes_of(blocks[--done]));
@@ -175,11 +170,7 @@ void BasicBlockPool<Policy>::release_batches(BlockCache& cache, std::span<void* 
             put(cache, static_cast<std::byte*>(blocks[done++]));
             continue;
         }
-        if (cache.is_full()) {
-            done += give_whole(cache, blocks, done);
-            if (done == blocks.size()) break;
-            if (cache.is_full()) depot_.swap_full(cache);
-        }
+        if (cache.is_full()) depot_.swap_full(cache);
         const auto round = std::min(blocks.size() - done, cache.free_places());
         auto* const to = cache.position();
         if (!cache.grid.copy(to, &blocks[done], round)) [[unlikely]]
@@ -188,40 +179,6 @@ void BasicBlockPool<Policy>::release_batches(BlockCache& cache, std::span<void* 
         done += round;
     }
     cache.count_released(blocks.size());
-    if (blocks.size() > cache.magazine_blocks) depot_.count_in_use_of(cache);
-}
-
-/// Fills the first of `blocks` from whole magazines of the depot, without loading them. Returns how many.
-template <class Policy>
-template <class Element>
-std::size_t BasicBlockPool<Policy>::take_whole(BlockCache& cache, std::span<Element*> blocks) noexcept {
-    const std::size_t size = cache.magazine_blocks;
-    if (size == 0 || blocks.size() < size || cache.use_full_spare()) return 0;
-    auto* to = blocks.data();
-    const auto magazines = depot_.take_full(static_cast<std::uint32_t>(blocks.size() / size), [&](const Block* from) {
-        detail::copy_pointers(static_cast<void*>(to), from, size, [](const auto&) {});
-        to += size;
-    });
-    if (magazines != 0) cache.exchanges.add(magazines);
-    return magazines * size;
-}
-
-/// Releases whole magazines of blocks, from `done` on, to the depot. Returns how many blocks.
-template <class Policy>
-std::size_t BasicBlockPool<Policy>::give_whole(BlockCache& cache, std::span<void* const> blocks,
-                                               std::size_t done) noexcept {
-    const std::size_t size = cache.magazine_blocks;
-    if (blocks.size() - done < size || cache.use_empty_spare()) return 0;
-    const auto* from = blocks.data() + done;
-    const auto count = static_cast<std::uint32_t>((blocks.size() - done) / size);
-    const auto magazines = depot_.fill_empty(count, [&](Block* to) {
-        if (!cache.grid.copy(to, from, size)) [[unlikely]]
-            refuse_batch(cache, blocks);
-        from += size;
-    });
-    if (magazines != 0) cache.exchanges.add(magazines);
-    cache.carry(0, magazines * size);
-    return magazines * size;
 }
 
 template <class Policy>

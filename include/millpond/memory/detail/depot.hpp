@@ -33,19 +33,6 @@ public:
     /// Exchanges one of the cache's two full magazines for an empty one.
     void swap_full(BlockCache& cache) noexcept;
 
-    /// Empties up to `most` full magazines, 1 or more, in one exchange: calls use(first place) for each. Returns their
-    /// number. Only in a pool with magazines.
-    template <class Use>
-    [[nodiscard]] std::uint32_t take_full(std::uint32_t most, Use&& use) noexcept {
-        return exchange(full_, empty_, most, use);
-    }
-    /// Fills `count` empty magazines, or fewer, in one exchange: calls fill(first place) for each. Returns their
-    /// number.
-    template <class Fill>
-    [[nodiscard]] std::uint32_t fill_empty(std::uint32_t count, Fill&& fill) noexcept {
-        return exchange(empty_, full_, count, fill);
-    }
-
     /// Gives the cache its two empty magazines, or removes them.
     void equip(BlockCache& cache) noexcept;
     void strip(BlockCache& cache) noexcept;
@@ -106,9 +93,6 @@ private:
         return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_places);
     }
     void add_in_use(std::int64_t more) noexcept;
-    template <class Visit>
-    [[nodiscard]] std::uint32_t exchange(IndexStack<Policy>& from, IndexStack<Policy>& to, std::uint32_t most,
-                                         Visit&& visit) noexcept;
 
     PoolLayout layout_;
     BlockGrid grid_;
@@ -168,21 +152,6 @@ void Depot<Policy>::swap_full(BlockCache& cache) noexcept {
     full_.push(links_, number_of(cache.bottom));
     cache.load(magazine(number), 0);
     cache.exchanges.add();
-}
-
-template <class Policy>
-template <class Visit>
-std::uint32_t Depot<Policy>::exchange(IndexStack<Policy>& from, IndexStack<Policy>& to, std::uint32_t most,
-                                      Visit&& visit) noexcept {
-    const auto chain = from.pop(links_, most);
-    if (chain.count == 0) return 0;
-    auto number = chain.first;
-    for (std::uint32_t i = 0; i < chain.count; ++i) {
-        visit(magazine(number));
-        number = links_[number].load(std::memory_order_relaxed);
-    }
-    to.push(links_, chain);
-    return chain.count;
 }
 
 template <class Policy>

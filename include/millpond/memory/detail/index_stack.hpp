@@ -30,22 +30,13 @@ public:
         [[nodiscard]] std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(head >> 32); }
     };
 
-    /// Indices that were popped together, from the top down: `first` is linked to the next one, and so on to `last`.
-    struct Chain {
-        std::uint32_t first{kNone};
-        std::uint32_t last{kNone};
-        std::uint32_t count{0};
-    };
-
-    void push(Links links, std::uint32_t index) noexcept { push(links, Chain{index, index, 1}); }
-    /// Pushes a chain, not empty, in one step.
-    void push(Links links, const Chain& chain) noexcept {
+    void push(Links links, std::uint32_t index) noexcept {
         auto head = head_.load(std::memory_order_relaxed);
         do {
-            links[chain.last].store(static_cast<std::uint32_t>(head >> 32), std::memory_order_relaxed);
+            links[index].store(static_cast<std::uint32_t>(head >> 32), std::memory_order_relaxed);
             Policy::racy_point();
         } while (
-            !head_.compare_exchange_weak(head, with_next_tag(chain.first, head),
+            !head_.compare_exchange_weak(head, with_next_tag(index, head),
                                          std::memory_order_release,  // sync "pushed": the acquires in peek and try_pop
                                          std::memory_order_relaxed));
     }
@@ -56,27 +47,6 @@ public:
             if (seen.index() == kNone) return kNone;
             Policy::racy_point();
             if (try_pop(links, seen)) return seen.index();
-        }
-    }
-
-    /// Pops up to `most` indices, 1 or more, in one step. Fewer only if no more are on the stack.
-    [[nodiscard]] Chain pop(Links links, std::uint32_t most) noexcept {
-        auto head = head_.load(std::memory_order_acquire);  // sync "pushed": the release in push
-        for (;;) {
-            Chain chain{.first = static_cast<std::uint32_t>(head >> 32)};
-            if (chain.first == kNone) return chain;
-            // Links may be stale if another thread pops meanwhile; then the tag has changed.
-            auto next = chain.first;
-            do {
-                chain.last = next;
-                next = links[next].load(std::memory_order_relaxed);
-                Policy::racy_point();
-            } while (++chain.count < most && next != kNone);
-            if (head_.compare_exchange_weak(head, with_next_tag(next, head),
-                                            std::memory_order_acquire,  // sync "pushed": the release in push
-                                            std::memory_order_acquire)) {
-                return chain;
-            }
         }
     }
 

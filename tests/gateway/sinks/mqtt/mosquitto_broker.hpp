@@ -103,6 +103,14 @@ public:
         }
         return true;
     }
+    /// Publishes a retained message, and waits until the broker has sent it to its subscribers.
+    void retain(const std::string& topic, const std::string& payload) {
+        if (mosquitto_publish(client_.get(), nullptr, topic.c_str(), static_cast<int>(payload.size()), payload.data(),
+                              1, true) != MOSQ_ERR_SUCCESS ||
+            !until([&] { return newest(topic) == payload; })) {
+            throw std::runtime_error("cannot publish");
+        }
+    }
     /// The newest payload of a topic; empty if there is none.
     [[nodiscard]] std::string newest(const std::string& topic) const {
         for (auto at = received.rbegin(); at != received.rend(); ++at) {

@@ -86,6 +86,50 @@ TEST_F(MqttLink, PausesBetweenAttemptsDoubleUpToTheLongest) {
     EXPECT_GE(core::monotonic_nanos() - started, std::chrono::nanoseconds{pauses}.count());
 }
 
+/// Retained quotes of an earlier run: their number, and what a search with limits finds.
+class MqttScan : public MqttLink {
+protected:
+    static std::string topic(int i) { return "bbo/S" + std::to_string(10 + i); }
+    /// Runs a link until it is online, with `count` retained quotes at the broker. Returns how many are marked then.
+    int marked(int count, const ScanLimits& limits) {
+        const MosquittoBroker broker{folder_};
+        MosquittoSubscriber live{broker};
+        for (int i = 0; i < count; ++i) live.retain(topic(i), R"({"type":"quote","bid":1,"incomplete":false})");
+        auto settings = settings_for(broker.port());
+        const Link link{settings, {}, log_.function(), limits};
+        EXPECT_TRUE(live.until([&] { return live.newest("millpond/mqtt") == R"({"state":"online"})"; }));
+        unfinished_ = link.counters().unfinished_scans.read();
+        int found = 0;
+        for (int i = 0; i < count; ++i) found += live.newest(topic(i)).ends_with(R"("incomplete":true})") ? 1 : 0;
+        return found;
+    }
+    [[nodiscard]] bool has_warned() const { return log_.has("those of an earlier run may look valid"); }
+
+    std::uint64_t unfinished_{0};
+};
+
+TEST_F(MqttScan, RepeatsUntilAllAreMarkedWithinItsLimits) {
+    EXPECT_EQ(marked(5, {.messages = 2}), 5);
+    EXPECT_EQ(unfinished_, 0U);
+    EXPECT_FALSE(has_warned());
+}
+
+TEST_F(MqttScan, TopicsCountInTheLimitOfItsBytes) {
+    const auto one = topic(0).size() + std::string_view{R"({"type":"quote","bid":1,"incomplete":true})"}.size();
+    EXPECT_EQ(marked(3, {.bytes = one}), 3);
+    EXPECT_FALSE(has_warned());
+    EXPECT_EQ(marked(3, {.bytes = one - 1}), 0);
+    EXPECT_EQ(unfinished_, 1U);
+    EXPECT_TRUE(log_.has("had not sent all in 1 searches of its retained messages for 'bbo/+'"));
+    EXPECT_TRUE(has_warned());
+}
+
+TEST_F(MqttScan, AnEndBeforeASearchFindsNoneIsAWarning) {
+    EXPECT_EQ(marked(3, {.messages = 1, .scans = 2}), 2);
+    EXPECT_EQ(unfinished_, 1U);
+    EXPECT_TRUE(has_warned());
+}
+
 TEST_F(MqttLink, WhatIsNotToBeRetainedIsNotThereForThoseWhoComeLate) {
     const MosquittoBroker broker{folder_};
     MosquittoSubscriber early{broker};
