@@ -69,7 +69,7 @@ Advice advice(Stage stage) noexcept {
                 "After a gap, close that first. Otherwise check `format` and the version of the protocol; `millpond "
                 "gateway --capture` keeps the datagrams for analysis."};
         case Stage::table_full:
-            return {"Of a full table, instruments or orders are missing, and with them quotes.",
+            return {"Instruments or orders did not fit into a full table; their quotes are missing or incomplete.",
                     "Raise the key that the finding names (`max_instruments` of the ring, `max_orders` of the feed) "
                     "and restart the gateway."};
         case Stage::incomplete:

@@ -77,7 +77,7 @@ void EventPrinter::name_absent_symbols(const std::string& source) {
 }
 
 bool EventPrinter::wants(feed::InstrumentId id) {
-    if (id >= market::kMaxInstruments) return false;  // a writer of a ring has no such id
+    if (id >= market::kMaxInstruments) return false;  // books are kept for that many
     while (printer_.named() <= id) {
         const auto next = static_cast<feed::InstrumentId>(printer_.named());
         const auto* named = instrument(next);
