@@ -47,12 +47,13 @@ protected:
                                "--to", gateway.feed_address(), "--quiet", "--live"});
         ASSERT_EQ(sent.exit_code, 0) << sent.err;
     }
-    static void wait_for_records(const GatewayRun& gateway, std::int64_t count) {
+    /// Waits for events: the records of a journal are also its symbols.
+    static void wait_for_events(const GatewayRun& gateway, std::int64_t count) {
         const auto deadline = core::monotonic_nanos() + kPatienceNs;
-        while (gateway.metric("millpond_journal_records_total") < count && core::monotonic_nanos() < deadline) {
+        while (gateway.metric("millpond_sink_delivered_total") < count && core::monotonic_nanos() < deadline) {
             usleep(20'000);
         }
-        ASSERT_GE(gateway.metric("millpond_journal_records_total"), count);
+        ASSERT_GE(gateway.metric("millpond_sink_delivered_total"), count);
     }
     [[nodiscard]] static std::uint64_t quotes_of(const std::string& verified) {
         const std::string mark = "quotes ";
@@ -136,7 +137,7 @@ private:
 TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
     GatewayRun gateway{options("journal")};
     send(gateway, 5'000);
-    wait_for_records(gateway, 5'000);
+    wait_for_events(gateway, 5'000);
     EXPECT_EQ(gateway.end().exit_code, 0);
 
     const auto verified = run({"journal", "verify", folder_});
@@ -167,7 +168,7 @@ TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
 TEST_F(JournalRun, DamageIsSaidWithItsExtentAndTheExitCode) {
     GatewayRun gateway{options("damage")};
     send(gateway, 2'000);
-    wait_for_records(gateway, 2'000);
+    wait_for_events(gateway, 2'000);
     EXPECT_EQ(gateway.end().exit_code, 0);
     std::fstream file{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
     file.seekp(100'000);
@@ -182,7 +183,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     {
         GatewayRun gateway{options("aside")};
         send(gateway, 2'000);
-        wait_for_records(gateway, 2'000);
+        wait_for_events(gateway, 2'000);
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     const auto first = folder_ + "/0000000001.mpj";
@@ -210,7 +211,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
 
     GatewayRun again{options("aside")};
     send(again, 10);
-    wait_for_records(again, 10);
+    wait_for_events(again, 10);
     const auto ended = again.end();
     EXPECT_EQ(ended.exit_code, 0);
     EXPECT_THAT(ended.err, HasSubstr("renamed to 0000000002.mpj.damaged"));
@@ -224,7 +225,7 @@ TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
     {
         GatewayRun gateway{options("hints")};
         send(gateway, 5'000);
-        wait_for_records(gateway, 5'000);
+        wait_for_events(gateway, 5'000);
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     const auto file = folder_ + ".csv";
@@ -260,7 +261,7 @@ TEST_F(JournalRun, AnExportReplacesAFileOnceItIsWholeAndTouchesNoOther) {
     {
         GatewayRun gateway{options("whole")};
         send(gateway, 100);
-        wait_for_records(gateway, 100);
+        wait_for_events(gateway, 100);
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     const auto file = folder_ + ".csv";
@@ -281,7 +282,7 @@ TEST_F(JournalRun, AnExportOntoAFileOfTheJournalIsRefused) {
     {
         GatewayRun gateway{options("onto")};
         send(gateway, 100);
-        wait_for_records(gateway, 100);
+        wait_for_events(gateway, 100);
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     const auto segment = folder_ + "/0000000001.mpj";
@@ -303,7 +304,7 @@ TEST_F(JournalRun, AWriteErrorOfStandardOutputIsAnExitCode) {
     {
         GatewayRun gateway{options("full")};
         send(gateway, 100);
-        wait_for_records(gateway, 100);
+        wait_for_events(gateway, 100);
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     for (const std::string command : {"cat", "ls", "verify"}) {
@@ -364,7 +365,7 @@ TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
             {"generate", "--format", "quotes", "--rate", "50000", "--to", gateway.feed_address(), "--quiet", "--live"}};
         const auto target = static_cast<std::int64_t>(200 + random() % 5'000);
         RingSide side{options.ring};
-        wait_for_records(gateway, target);
+        wait_for_events(gateway, target);
         gateway.program().signal(SIGKILL);
         static_cast<void>(gateway.program().wait());
         side.end();
