@@ -10,8 +10,10 @@ constexpr std::int64_t kSampleEveryNs = 5'000'000'000;
 
 LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snapshot) {
     return {.count = snapshot.count(),
+            .mean = static_cast<std::uint64_t>(snapshot.mean()),
             .p50 = snapshot.percentile(50),
             .p90 = snapshot.percentile(90),
+            .p95 = snapshot.percentile(95),
             .p99 = snapshot.percentile(99),
             .p999 = snapshot.percentile(99.9),
             .max = snapshot.max()};

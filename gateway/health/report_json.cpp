@@ -61,8 +61,9 @@ std::string json_of(const FeedState& feed, Utc utc) {
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {
-    return fmt::format(R"({{"count":{},"p50":{},"p90":{},"p99":{},"p999":{},"max":{}}})", values.count, values.p50,
-                       values.p90, values.p99, values.p999, values.max);
+    return fmt::format(R"({{"count":{},"mean":{},"p50":{},"p90":{},"p95":{},"p99":{},"p999":{},"max":{}}})",
+                       values.count, values.mean, values.p50, values.p90, values.p95, values.p99, values.p999,
+                       values.max);
 }
 
 std::string json_of(const LatencyState& latency) {

@@ -129,8 +129,10 @@ struct FeedState {
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
+        std::uint64_t mean{0};
         std::uint64_t p50{0};
         std::uint64_t p90{0};
+        std::uint64_t p95{0};
         std::uint64_t p99{0};
         std::uint64_t p999{0};
         std::uint64_t max{0};

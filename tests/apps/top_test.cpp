@@ -91,7 +91,7 @@ std::string report(int count, const std::string& only_findings = {}) {
             R"("lag_ns":{},"delivered_per_second":{},"conflated":0,"missed":0,"last_error":null}})",
             comma, i, i, i);
     }
-    const std::string latency{R"({"recent":{"count":1,"p50":1,"p90":1,"p99":1,"p999":1,"max":1}})"};
+    const std::string latency{R"({"recent":{"count":1,"mean":1,"p50":1,"p90":1,"p95":1,"p99":1,"p999":1,"max":1}})"};
     const auto ring = fmt::format(
         R"({{"name":"main","published_per_second":1,"instruments":1,"max_instruments":2,"memory":{{"mapped":1,"huge":0,)"
         R"("locked":0}},"wire":{0},"in_process":{0},"readers":[{{"name":"r","behind":0,"missed":0,"alive":false}}]}})",

@@ -271,8 +271,10 @@ private:
 
     [[nodiscard]] TextTable latencies() const {
         TextTable table{{{"LATENCY, NEWEST SECONDS", true, 9},
+                         {"AVERAGE", false, 4},
                          {"P50", false, 8},
-                         {"P90", false, 3},
+                         {"P90", false, 2},
+                         {"P95", false, 3},
                          {"P99", false, 7},
                          {"P99.9", false, 6},
                          {"MAX", false, 5}}};
@@ -282,7 +284,7 @@ private:
                 const auto& recent = member(member(*ring, stage), "recent");
                 std::vector<Cell> row{{fmt::format("{} '{}'", title, text(*ring, "name"))}};
                 const bool any = number(recent, "count") > 0;
-                for (const char* const key : {"p50", "p90", "p99", "p999", "max"}) {
+                for (const char* const key : {"mean", "p50", "p90", "p95", "p99", "p999", "max"}) {
                     row.push_back({any ? span(recent, key) : "-"});
                 }
                 table.add(std::move(row));
