@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,14 +11,21 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/clock.hpp>
 #include <millpond/core/moment.hpp>
 
+#include "service/build_info.hpp"
+#include "service/http/history_page.hpp"
 #include "service/settings/changed_keys.hpp"
 #include "service/settings/errors.hpp"
 #include "service/token.hpp"
 
 namespace millpond::gateway {
 namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+/// Source of events of the gateway itself.
+constexpr std::string_view kName = "gateway";
 
 std::set<std::string> ring_names(const Config& config) {
     std::set<std::string> names;
@@ -46,11 +55,11 @@ std::vector<std::string> changes_that_need_restart(const Config& now, const Conf
 Gateway::Gateway(const Config& config, service::Log& log)
     : log_(log),
       config_((refuse_warnings(config), config)),
-      receive_log_(log),
+      receive_log_(log, events_),
       page_([this] { return health(); }),
       sinks_({.rings = ring_names(config),
               .file_mode = config.file_mode,
-              .pages = [this](const http::Request& request) { return page_.page(request); },
+              .pages = [this](const http::Request& request) { return page(request); },
               .added = [this](const Consumer& sink) { page_.add(sink); },
               .removed = [this](const Consumer& sink) { forget(sink); }},
              log),
@@ -66,6 +75,7 @@ Gateway::Gateway(const Config& config, service::Log& log)
     sinks_.open(config.sinks);
     monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), metrics_exposure(config),
                                                  core::MomentClock{}.now());
+    open_history();
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     for (const auto& pipeline : pipelines_) receive_log_.opened(*pipeline);
     warn_of(config);
@@ -75,21 +85,51 @@ Gateway::~Gateway() {
     reloader_.stop();  // the HTTP thread may wait for a reload
     for (const auto& pipeline : pipelines_) pipeline->stop();
     sinks_.stop();
+    const auto now = core::MomentClock{}.now();
+    events_.flush_all(now);
+    events_.add({.kind = service::EventKind::stop, .source = kName, .text = "stopped"}, now);
     http_.reset();
 }
 
 void Gateway::start() {
     sinks_.start();
     for (const auto& pipeline : pipelines_) pipeline->start();
+    history_files_->start();
+}
+
+void Gateway::open_history() {
+    const auto state = monitor_->state();
+    history_ = std::make_unique<service::History>(health::Recorder::capacities(*state));
+    recorder_ = std::make_unique<health::Recorder>(*history_, events_, *state);
+    history_files_ = std::make_unique<service::HistoryFiles>(
+        service::HistoryFiles::Options{
+            .folder = config_.state, .name = config_.rings.front().name, .mode = config_.file_mode},
+        *history_, events_, [this](service::Severity severity, std::string_view cause, const std::string& text) {
+            log_.say(severity, cause, text);
+        });
+    const auto now = core::MomentClock{}.now();
+    history_files_->load(now.utc_ns);
+    const auto last = events_.newest();
+    const bool was_killed = last && last->kind != service::EventKind::stop;
+    const auto [version, commit] = service::build_info();
+    events_.add({.kind = service::EventKind::start,
+                 .severity = was_killed ? service::Severity::warning : service::Severity::info,
+                 .source = kName,
+                 .text = fmt::format("millpond {} ({}) started; rings: {}, feeds: {}, sinks: {}{}", version, commit,
+                                     state->rings.size(), state->feeds.size(), state->sinks.size(),
+                                     was_killed ? "; the run before did not stop in order" : ""),
+                 .since = was_killed ? std::max(last->time, history_->newest() * kSecondNs) : 0},
+                now);
 }
 
 void Gateway::watch() {
     const auto now = core::MomentClock{}.now();
     for (const auto& pipeline : pipelines_) {
         pipeline->set_midnights(now.utc_ns);
-        receive_log_.watch(*pipeline);
+        receive_log_.watch(*pipeline, now);
     }
     monitor_->update(now);
+    recorder_->update(*monitor_->state());
     log_.report_suppressed();
 }
 
@@ -111,9 +151,31 @@ Reloaded Gateway::reconfigure(const Config& next) {
     if (reload_page_.renew(std::move(admin_token))) result.done.emplace_back("the admin token was read again");
     monitor_->set_sinks(sinks_.watched());
     warn_of(next);
-    for (const auto& text : result.done) log_.info("reload " + text, "reload: {}", text);
-    for (const auto& text : result.refused) log_.warning("reload " + text, "reload: {}", text);
+    const auto now = core::MomentClock{}.now();
+    const auto note = [&](service::Severity severity, std::string_view text) {
+        events_.add({.kind = service::EventKind::reload, .severity = severity, .source = kName, .text = text}, now);
+    };
+    for (const auto& text : result.done) {
+        log_.info("reload " + text, "reload: {}", text);
+        note(service::Severity::info, text);
+    }
+    for (const auto& text : result.refused) {
+        log_.warning("reload " + text, "reload: {}", text);
+        note(service::Severity::warning, text);
+    }
+    if (result.done.empty() && result.refused.empty()) note(service::Severity::info, "nothing has changed");
     return result;
+}
+
+void Gateway::note_failed_reload(std::string_view text) {
+    events_.add(
+        {.kind = service::EventKind::reload, .severity = service::Severity::error, .source = kName, .text = text},
+        core::MomentClock{}.now());
+}
+
+http::Page Gateway::page(const http::Request& request) const {
+    auto page = http::HistoryPage{*history_, events_}.page(request, core::utc_nanos());
+    return page.type.empty() ? page_.page(request) : page;
 }
 
 void Gateway::serve_metrics(const net::SocketAddress& listen) {
@@ -124,7 +186,7 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
         };
     }
     http_ = std::make_unique<http::Server>(http::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},
-                                           [this](const http::Request& request) { return page_.page(request); });
+                                           [this](const http::Request& request) { return page(request); });
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 

@@ -9,11 +9,15 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/health/monitor.hpp"
+#include "gateway/health/recorder.hpp"
 #include "gateway/metrics_page.hpp"
 #include "gateway/receive/pipeline.hpp"
 #include "gateway/receive/receive_log.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sink_set.hpp"
+#include "service/event_log.hpp"
+#include "service/history.hpp"
+#include "service/history_files.hpp"
 #include "service/http/reload_page.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
@@ -56,10 +60,14 @@ public:
     [[nodiscard]] http::ReloadPage& reload_page() noexcept { return reload_page_; }
 
     void read_totals(Totals& totals) const;
-    /// Serves /metrics, /health and /api/health; on any thread.
-    [[nodiscard]] http::Page page(const http::Request& request) const { return page_.page(request); }
+    /// Logs a reload that changed nothing, as an event.
+    void note_failed_reload(std::string_view text);
+    /// Serves /metrics, /health, /api/health, /api/history and /api/events; on any thread.
+    [[nodiscard]] http::Page page(const http::Request& request) const;
     /// State at the last watch(); on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
+    [[nodiscard]] const service::History& history() const noexcept { return *history_; }
+    [[nodiscard]] const service::EventLog& events() const noexcept { return events_; }
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& sinks() const noexcept { return sinks_.consumers(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
     /// Address of the first sink of this kind; empty if there is none.
@@ -68,6 +76,8 @@ public:
 
 private:
     void serve_metrics(const net::SocketAddress& listen);
+    /// Restores the history and the events of an earlier run.
+    void open_history();
     /// Logs the listeners that admit other machines without authentication or TLS.
     void warn_of(const Config& config);
     /// Removes a sink from health and metrics.
@@ -75,11 +85,15 @@ private:
 
     service::Log& log_;
     Config config_;
+    service::EventLog events_;
+    std::unique_ptr<service::History> history_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     ReceiveLog receive_log_;
     MetricsPage page_;
     SinkSet sinks_;
     std::unique_ptr<health::Monitor> monitor_;
+    std::unique_ptr<health::Recorder> recorder_;
+    std::unique_ptr<service::HistoryFiles> history_files_;
     service::Reloader reloader_;
     http::ReloadPage reload_page_;
     std::unique_ptr<http::Server> http_;

@@ -165,11 +165,11 @@ int main(int argc, char** argv) {
         millpond::app::book_command(program),       millpond::app::capture_report_command(program),
         millpond::app::completion_command(program), millpond::app::config_command(program),
         millpond::app::demo_command(program),       millpond::app::doctor_command(program),
-        millpond::app::fix_command(program),        millpond::app::gateway_command(program),
-        millpond::app::generate_command(program),   millpond::app::init_command(program),
-        millpond::app::journal_command(program),    millpond::app::manual_command(program),
-        millpond::app::replay_command(program),     millpond::app::tail_command(program),
-        millpond::app::top_command(program),
+        millpond::app::events_command(program),     millpond::app::fix_command(program),
+        millpond::app::gateway_command(program),    millpond::app::generate_command(program),
+        millpond::app::init_command(program),       millpond::app::journal_command(program),
+        millpond::app::manual_command(program),     millpond::app::replay_command(program),
+        millpond::app::tail_command(program),       millpond::app::top_command(program),
     };
     millpond::app::check_unsigned_options(program);
     auto words = in_flags(program, argc, argv);

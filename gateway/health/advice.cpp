@@ -26,6 +26,12 @@ Advice advice(Stage stage) noexcept {
             return {"The newest quotes of this feed may be out of date.",
                     "Check the sender, and the network with `millpond doctor`; if it finds no other fault, restart the "
                     "gateway."};
+        case Stage::latency:
+            return {
+                "Quotes of this ring are late at every reader and sink.",
+                "Compare `in_process` on the page: if it is small, datagrams wait in the kernel, so pin the receive "
+                "thread and its interrupts or choose `poll = \"spin\"`; otherwise look for other work on its processor "
+                "(`top -H`)."};
         case Stage::kernel_drops:
             return {"Datagrams were lost on this machine, before the gateway read them.",
                     "Raise `receive_buffer` and its limit (`sysctl -w net.core.rmem_max=67108864`), pin the receive "

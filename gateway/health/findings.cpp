@@ -16,6 +16,17 @@ namespace {
 
 std::string seconds(std::int64_t nanos) { return fmt::format("{:.1f} s", static_cast<double>(nanos) / 1e9); }
 
+std::string latency_text(std::uint64_t nanos) {
+    constexpr std::uint64_t kMicro = 1'000;
+    constexpr std::uint64_t kMilli = 1'000'000;
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    const auto value = static_cast<double>(nanos);
+    if (nanos < kMicro) return fmt::format("{} ns", nanos);
+    if (nanos < kMilli) return fmt::format("{:.4g} us", value / static_cast<double>(kMicro));
+    if (nanos < kSecond) return fmt::format("{:.4g} ms", value / static_cast<double>(kMilli));
+    return seconds(static_cast<std::int64_t>(nanos));
+}
+
 /// Grace period at a change of the session, when one line may be behind the other.
 constexpr std::int64_t kApartNs = 2'000'000'000;
 
@@ -43,6 +54,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::connection: return "connection";
         case Stage::no_datagrams: return "no datagrams";
         case Stage::stale: return "stale";
+        case Stage::latency: return "latency";
         case Stage::kernel_drops: return "kernel drops";
         case Stage::checksum: return "checksum errors";
         case Stage::line: return "line";
@@ -226,6 +238,14 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
     if (ring.silent.holds) {
         found.push_back({Stage::receive_thread, service::Severity::error, of, ring.silent.since,
                          fmt::format("the receive thread of ring '{}' does not respond", ring.name)});
+    }
+    if (ring.slow.holds) {
+        found.push_back({Stage::latency, service::Severity::warning, of, ring.slow.since,
+                         fmt::format("p99 from receive timestamp to shared memory is {} in the last 10 s, above {}; "
+                                     "p50 is {}, the maximum {}",
+                                     latency_text(ring.wire.recent.p99),
+                                     latency_text(static_cast<std::uint64_t>(ring.latency_warn_ns)),
+                                     latency_text(ring.wire.recent.p50), latency_text(ring.wire.recent.max))});
     }
     const auto& errors = ring.capture_errors;
     const auto& lost = ring.capture_lost;

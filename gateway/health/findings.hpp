@@ -18,6 +18,7 @@ enum class Stage : std::uint8_t {
     connection,         ///< The feed is not logged in at its server.
     no_datagrams,       ///< No datagram received since startup.
     stale,              ///< No datagram received, not even a heartbeat, for longer than the feed's limit.
+    latency,            ///< Receiving and publishing took longer than the ring's bound.
     kernel_drops,       ///< The socket's buffer was full.
     checksum,           ///< AF_XDP: a checksum did not match.
     line,               ///< A line of the feed is silent, or in another session than the feed.

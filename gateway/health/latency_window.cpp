@@ -1,12 +1,10 @@
 #include "gateway/health/latency_window.hpp"
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace millpond::gateway::health {
 namespace {
-
-constexpr std::int64_t kSampleEveryNs = 5'000'000'000;
 
 LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snapshot) {
     return {.count = snapshot.count(),
@@ -21,25 +19,38 @@ LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snaps
 
 }  // namespace
 
-LatencyState LatencyWindow::update(const metrics::LatencyHistogram& histogram, std::int64_t now_ns) {
-    const auto all = std::make_unique<metrics::HistogramSnapshot>();
-    histogram.read(*all);
-    const auto recent = std::make_unique<metrics::HistogramSnapshot>(*all);
-    recent->subtract(*base_);
-    LatencyState state{.all = percentiles_of(*all), .recent = percentiles_of(*recent), .bars = {}};
+LatencyWindow::LatencyWindow() : earlier_(kUpdates) {}
+
+void LatencyWindow::subtract(const Earlier& earlier) {
+    for (std::size_t i = 0; i < metrics::kBuckets; ++i) {
+        interval_->counts[i] = static_cast<std::uint32_t>(all_->counts[i]) - earlier.counts[i];
+    }
+    interval_->sum = all_->sum - earlier.sum;
+    interval_->min_value = all_->min_value;
+    interval_->max_value = all_->max_value;
+}
+
+LatencyState LatencyWindow::update(const metrics::LatencyHistogram& histogram) {
+    histogram.read(*all_);
+    LatencyState state{.all = percentiles_of(*all_), .recent = {}, .newest = {}, .bars = {}};
+    subtract(earlier_[(oldest_ + kUpdates - 1) % kUpdates]);
+    state.newest = percentiles_of(*interval_);
+    subtract(earlier_[oldest_]);
+    state.recent = percentiles_of(*interval_);
     std::uint64_t before = 0;
     for (std::uint64_t decade = 100; decade <= 1'000'000'000; decade *= 10) {
         for (const std::uint64_t step : {1ULL, 2ULL, 5ULL}) {
-            const auto up_to = recent->count_up_to(decade * step);
+            const auto up_to = interval_->count_up_to(decade * step);
             state.bars.emplace_back(decade * step, up_to - before);
             before = up_to;
         }
     }
-    if (now_ns - sampled_ns_ >= kSampleEveryNs) {
-        sampled_ns_ = now_ns;
-        base_.swap(next_);
-        *next_ = *all;
+    auto& replaced = earlier_[oldest_];
+    for (std::size_t i = 0; i < metrics::kBuckets; ++i) {
+        replaced.counts[i] = static_cast<std::uint32_t>(all_->counts[i]);
     }
+    replaced.sum = all_->sum;
+    oldest_ = (oldest_ + 1) % kUpdates;
     return state;
 }
 

@@ -24,8 +24,6 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kUpdateEveryNs = kSecondNs / 10;
-/// Interval for rates, latencies, the board and the kernel's tables.
-constexpr std::int64_t kCountEveryNs = kSecondNs;
 /// Interval for the report of a ring's memory, for which the kernel walks its pages.
 constexpr std::int64_t kAskEveryNs = 10 * kSecondNs;
 /// A receive thread without activity for this long is stuck or dead.
@@ -53,7 +51,9 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
                                 .published = {},
                                 .wire = {},
                                 .in_process = {}});
-        state_.rings.emplace_back().name = pipeline->config().name;
+        auto& ring = state_.rings.emplace_back();
+        ring.name = pipeline->config().name;
+        ring.latency_warn_ns = pipeline->config().latency_warn.count();
         pipeline->for_each_feed([&](const auto& feed) {
             const auto& config = feed.config();
             auto& state = state_.feeds.emplace_back();
@@ -113,10 +113,14 @@ void Monitor::update(core::Moment moment) {
     const std::lock_guard updating{updating_};
     const auto now = moment.monotonic_ns;
     if (updated_ != 0 && now - updated_ < kUpdateEveryNs) return;
-    const bool counts = counted_ == 0 || now - counted_ >= kCountEveryNs;
-    const double span = counts && counted_ != 0 ? static_cast<double>(now - counted_) / kSecondNs : 0.0;
+    // Rates, latencies, the board and the kernel's tables are read at the first update in each second of UTC, so that
+    // each sample of the history is of one second.
+    const auto second = moment.utc_ns / kSecondNs;
+    const bool counts = state_.counted == 0 || second != counted_second_;
+    const double span = counts && state_.counted != 0 ? static_cast<double>(now - state_.counted) / kSecondNs : 0.0;
     updated_ = now;
-    if (counts) counted_ = now;
+    counted_second_ = second;
+    if (counts) state_.counted = now;
     state_.now = now;
     state_.utc_offset_ns = moment.utc_ns - now;
     std::size_t feed = 0;
@@ -244,7 +248,7 @@ void Monitor::update_ring(std::size_t index, std::int64_t now, double span) {
     state.instruments = static_cast<std::uint32_t>(pipeline.publisher().named().read());
     state.max_instruments = static_cast<std::uint32_t>(pipeline.config().max_instruments);
     state.refused = pipeline.instruments().refused().read();
-    if (counted_ != now) return;
+    if (state_.counted != now) return;
     memory.published.update(state.published, span);
     state.published_per_second = memory.published.per_second;
     if (memory.asked == 0 || now - memory.asked >= kAskEveryNs) {
@@ -252,8 +256,10 @@ void Monitor::update_ring(std::size_t index, std::int64_t now, double span) {
         state.memory = pipeline.ring().report();
     }
     const auto& latencies = pipeline.publisher().latencies();
-    state.wire = memory.wire.update(latencies.wire, now);
-    state.in_process = memory.in_process.update(latencies.in_process, now);
+    state.wire = memory.wire.update(latencies.wire);
+    state.in_process = memory.in_process.update(latencies.in_process);
+    const auto p99 = static_cast<std::int64_t>(state.wire.recent.p99);
+    state.slow.update(state.latency_warn_ns != 0 && p99 > state.latency_warn_ns, now);
     state.readers.clear();
     const auto newest = memory.reader->newest();
     const auto list = pipeline.ring().readers();
@@ -282,6 +288,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     state.last_error_at = said.at.monotonic_ns;
     const auto health = thread->health();
     state.clients = health.clients;
+    state.clients_accepted = health.clients_accepted;
     state.connected = health.connected;
     state.stalled.update(health.clients_stalled, now);
     state.refused.update(health.refused_messages, now);
@@ -302,7 +309,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     if (memory.marks.size() > kMaxMarks) memory.marks.erase(memory.marks.begin() + kMaxMarks / 2);
     const auto waiting_ns = std::max(waits, now - memory.moved);
     memory.max_lag = std::max(memory.max_lag, tick_rate_.nanos(thread->reset_max_lag()));
-    if (counted_ == now) memory.shown_lag = std::exchange(memory.max_lag, 0);
+    if (state_.counted == now) memory.shown_lag = std::exchange(memory.max_lag, 0);
     state.lag_ns = std::max(memory.shown_lag, waiting_ns);
     state.behind.update(state.ended || waiting_ns > state.patience_ns, now);
     if (span == 0) return;

@@ -97,7 +97,7 @@ private:
     std::vector<SinkMemory> sink_memory_;
     core::TickRate tick_rate_;
     std::int64_t updated_{0};
-    std::int64_t counted_{0};  // when rates were last computed
+    std::int64_t counted_second_{0};  // second of UTC in which rates were last computed
     mutable std::mutex mutex_;
     std::shared_ptr<const State> shown_;
 };

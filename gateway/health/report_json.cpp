@@ -97,10 +97,11 @@ std::string list_of(const std::vector<Part>& parts, More... more) {
 
 std::string json_of(const RingState& ring) {
     return fmt::format(
-        R"({{"name":{},"published":{},"published_per_second":{:.1f},"capacity":{},"instruments":{},)"
+        R"({{"name":{},"published":{},"published_per_second":{:.1f},"latency_warn":{},"capacity":{},"instruments":{},)"
         R"("max_instruments":{},"refused":{},"memory":{{"mapped":{},"resident":{},"huge":{},"locked":{},)"
         R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{},"readers_complete":{}}})",
-        json_string(ring.name), ring.published, ring.published_per_second, ring.capacity, ring.instruments,
+        json_string(ring.name), ring.published, ring.published_per_second,
+        ring.latency_warn_ns == 0 ? "null" : fmt::format("{}", ring.latency_warn_ns), ring.capacity, ring.instruments,
         ring.max_instruments, ring.refused, ring.memory.mapped_bytes, ring.memory.resident_bytes,
         ring.memory.huge_bytes, ring.memory.locked_bytes, ring.memory.page_bytes, json_string(ring.memory.shortfall),
         json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete);

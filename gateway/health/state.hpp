@@ -125,7 +125,7 @@ struct FeedState {
     }
 };
 
-/// Latencies of the last seconds and since startup, in nanoseconds.
+/// Latencies of the last ten seconds and since startup, in nanoseconds.
 struct LatencyState {
     struct Percentiles {
         std::uint64_t count{0};
@@ -138,7 +138,8 @@ struct LatencyState {
         std::uint64_t max{0};
     };
     Percentiles all;
-    Percentiles recent;
+    Percentiles recent;  ///< Of the last ten seconds.
+    Percentiles newest;  ///< Of the last counted second.
     /// Bars of `recent`: `second` values of at most `first`, and above the previous bar's `first`.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
@@ -183,6 +184,8 @@ struct RingState {
     memory::RegionReport memory;
     LatencyState wire;
     LatencyState in_process;
+    std::int64_t latency_warn_ns{0};  ///< Bound of the finding about latency; 0: none.
+    Condition slow;                   ///< The p99 of the last ten seconds is above that bound.
     std::vector<ReaderState> readers;
     bool readers_complete{true};  ///< False if there are more readers than listed.
 };
@@ -194,6 +197,7 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
+    std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
@@ -219,6 +223,7 @@ struct State {
     std::int64_t now{0};
     std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};
+    std::int64_t counted{0};  ///< When rates, latencies and the board were last read: in each second of UTC once.
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;
     std::vector<PoolState> pools;

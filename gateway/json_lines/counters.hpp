@@ -43,7 +43,7 @@ struct Counters {
         visitor("client_missed_total", "Events lost to slow clients, over all clients.", missed);
     }
     [[nodiscard]] SinkHealth health() const noexcept {
-        return {.clients = clients.read(), .clients_stalled = stalled.read()};
+        return {.clients = clients.read(), .clients_accepted = accepted.read(), .clients_stalled = stalled.read()};
     }
 };
 

@@ -22,6 +22,27 @@ std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) {
     return name;
 }
 
+void add_gap_event(service::EventLog& events, const std::string& feed, const Notice& notice, core::Moment now) {
+    const auto source = fmt::format("feed '{}'", feed);
+    service::Event event{
+        .kind = service::EventKind::gap, .severity = service::Severity::warning, .source = source, .text = {}};
+    std::string text;
+    switch (notice.gap) {
+        case feed::GapReason::sequence:
+            text = fmt::format("sequence numbers {} to {} are missing", notice.first, notice.last);
+            event.range = {notice.first, notice.last};
+            break;
+        case feed::GapReason::rejected:
+            text = fmt::format("message {} could not be decoded", notice.first);
+            event.range = {notice.first, notice.first};
+            break;
+        case feed::GapReason::dropped: text = "the kernel dropped datagrams"; break;
+        case feed::GapReason::silence: text = "nothing received for longer than stale_seconds"; break;
+    }
+    event.text = text;
+    events.add(event, now);
+}
+
 }  // namespace
 
 void ReceiveLog::opened(const Pipeline& pipeline) {
@@ -66,13 +87,13 @@ void ReceiveLog::opened(const FeedConfig& config, std::string_view line, const n
     }
 }
 
-void ReceiveLog::watch(Pipeline& pipeline) {
+void ReceiveLog::watch(Pipeline& pipeline, core::Moment now) {
     Notice notice;
-    while (pipeline.notices().pop(notice)) log(pipeline, notice);
-    log_losses(pipeline);
+    while (pipeline.notices().pop(notice)) log(pipeline, notice, now);
+    log_losses(pipeline, now);
 }
 
-void ReceiveLog::log(const Pipeline& pipeline, const Notice& notice) {
+void ReceiveLog::log(const Pipeline& pipeline, const Notice& notice, core::Moment now) {
     const auto feed = name_of_channel(pipeline, notice.channel);
     switch (notice.kind) {
         case Notice::Kind::rejected:
@@ -81,14 +102,19 @@ void ReceiveLog::log(const Pipeline& pipeline, const Notice& notice) {
                          feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
                          notice.error.found, notice.error.bound);
             return;
-        case Notice::Kind::gap: log_gap(pipeline, feed, notice); return;
+        case Notice::Kind::gap: log_gap(pipeline, feed, notice, now); return;
         case Notice::Kind::clear:
             log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
+            events_.add({.kind = service::EventKind::session,
+                         .source = fmt::format("feed '{}'", feed),
+                         .text = fmt::format("{}: all quotes of the feed are void", feed::to_string(notice.reason))},
+                        now);
             return;
     }
 }
 
-void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, const Notice& notice) {
+void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, const Notice& notice, core::Moment now) {
+    add_gap_event(events_, feed, notice, now);
     const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
     constexpr std::string_view kThen = "its quotes are incomplete until newer ones arrive";
     auto then = kThen;
@@ -114,10 +140,16 @@ void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, cons
     }
 }
 
-void ReceiveLog::log_losses(Pipeline& pipeline) {
+void ReceiveLog::log_losses(Pipeline& pipeline, core::Moment now) {
     const auto& ring = pipeline.config().name;
     if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
         log_.warning("notices " + ring, "ring '{}': {} more log lines about its feeds were left out", ring, more);
+        events_.add({.kind = service::EventKind::gap,
+                     .severity = service::Severity::warning,
+                     .source = fmt::format("ring '{}'", ring),
+                     .text = "more gaps, sessions or rejected datagrams of its feeds than could be noted",
+                     .count = static_cast<std::uint32_t>(more)},
+                    now);
     }
     if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
         log_.warning(

@@ -361,6 +361,9 @@ void check_start(const Config& config) {
     if (!config.capture.empty()) {
         errors.check([&] { named("capture", [&] { service::need_writable_folder(config.capture); }); });
     }
+    if (!config.state.empty()) {
+        errors.check([&] { named("state", [&] { service::need_writable_folder(config.state); }); });
+    }
     for (const auto& feed : config.feeds) {
         for (const auto& interface : {feed.interface, feed.interface_b}) {
             if (interface.empty() || if_nametoindex(interface.c_str()) != 0) continue;

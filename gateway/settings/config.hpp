@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -79,6 +80,7 @@ struct RingConfig {
     std::optional<core::Poll> poll;         ///< The gateway's `poll` when unset.
     std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
     std::uint32_t realtime{0};  ///< SCHED_FIFO priority of the receive thread, the gateway's; without a key.
+    std::chrono::nanoseconds latency_warn{0};  ///< p99 latency above which there is a finding; 0: never.
     friend bool operator==(const RingConfig&, const RingConfig&) = default;
 };
 
@@ -102,7 +104,8 @@ struct Config {
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< Size at which a capture file is renamed.
     std::uint64_t capture_keep{0};                             ///< Full files to keep for each ring; 0: all.
     std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes that wait for the disk, for each ring.
-    std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
+    std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks, the capture and the history create.
+    std::string state;              ///< Folder for the history and the event log; empty: they are not kept.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.

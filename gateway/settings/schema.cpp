@@ -72,7 +72,11 @@ constexpr settings::Key<Config> kTopKeys[] = {
                                            "Memory for datagrams that wait for the capture's disk, for each ring."),
     TopKey::choice<&Config::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664",
-        "Permissions of the files that sinks and captures create, whatever the umask."),
+        "Permissions of the files that sinks, captures and the history create, whatever the umask."),
+    TopKey::text<&Config::state>(
+        "state", "FOLDER",
+        "Folder for the history of charts and the event log, which then survive a restart. If unset: $STATE_DIRECTORY, "
+        "and with --config also $XDG_STATE_HOME/millpond or ~/.local/state/millpond."),
     TopKey::choice<&Config::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How receive threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
@@ -101,6 +105,9 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
     {"poll", "spin|block|adaptive", "Overrides the gateway's poll.",
      [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(settings::kPolls); }},
     RingKey::integer<&RingConfig::pin, 0, kMaxCpu>("pin", "CPU", "Overrides the gateway's pin."),
+    RingKey::time<&RingConfig::latency_warn, 1'000, 60'000'000'000>(
+        "latency_warn",
+        "Latency from receive timestamp to shared memory; a p99 over 10 s above it is a finding. No finding if unset."),
     RingKey::removed("realtime", "the top-level 'realtime'"),
 };
 

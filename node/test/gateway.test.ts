@@ -325,7 +325,7 @@ test(
     const feed = `127.0.0.1:${await freePort()}`;
     // The demo's gateway ends on a hang-up instead of reloading.
     const settings = ["--config", join(folder, "gateway.toml"), "--feed", `name=f,format=quotes,listen=${feed}`];
-    const given = ["--ring", `name=${name}`, "--metrics", "off", "--quiet", ...settings];
+    const given = ["--ring", `name=${name}`, "--metrics", "off", "--quiet", "--state", folder, ...settings];
     const gateway = launch("gateway", ...given);
     const sender = launch("generate", "--rate", "1000", "--to", feed, "--quiet");
     const client = (token: string): MarketData => {

@@ -19,6 +19,9 @@ namespace millpond::settings {
 /// Formats bytes as "256MiB" if that is exact, otherwise as the number.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
+/// Formats a time as "100us", in its largest exact unit; empty if it is 0.
+[[nodiscard]] std::string time_text(std::chrono::nanoseconds time);
+
 /// Keys whose value is one field of a section, so that reading and printing it are declared together:
 ///
 ///     using K = KeyOf<Settings>;
@@ -68,6 +71,15 @@ struct KeyOf {
                 [](const Section& s) {
                     return std::to_string(std::chrono::duration_cast<Unit>(std::invoke(Field, s)).count());
                 }};
+    }
+    /// A time with a unit such as 100us, for a field of type std::chrono::nanoseconds. Min, Max: nanoseconds.
+    template <auto Field, std::int64_t Min, std::int64_t Max>
+    static constexpr Key<Section> time(Name name, Name help) {
+        return {name, "TIME", help,
+                [](Section& s, const Value& v) {
+                    std::invoke(Field, s) = v.time(std::chrono::nanoseconds{Min}, std::chrono::nanoseconds{Max});
+                },
+                [](const Section& s) { return time_text(std::invoke(Field, s)); }};
     }
     template <auto Field>
     static constexpr Key<Section> bytes(Name name, Name help) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -38,6 +39,15 @@ std::string toml_of(std::string_view value, const std::function<bool(Value::Data
     if ((value == "true" || value == "false") && assigns(value == "true")) return std::string{value};
     const auto text = fmt::format("\"{}\"", value);
     return assigns(std::string{value}) ? text : fmt::format("[{}]", text);
+}
+
+std::string time_text(std::chrono::nanoseconds time) {
+    constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+        {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}};
+    for (const auto& [unit, nanos] : kUnits) {
+        if (time.count() != 0 && time.count() % nanos == 0) return fmt::format("{}{}", time.count() / nanos, unit);
+    }
+    return {};
 }
 
 std::string bytes_text(std::uint64_t bytes) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -17,6 +19,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "service/config_error.hpp"
+#include "service/settings/key_of.hpp"
 
 namespace millpond::settings {
 namespace {
@@ -159,6 +162,27 @@ std::uint64_t Value::bytes() const {
     const auto plain = number<std::uint64_t>(written);
     if (!plain || *plain == 0 || *plain > kMaxBytes) fail(kExpected, type_name());
     return *plain;
+}
+
+std::chrono::nanoseconds Value::time(std::chrono::nanoseconds min, std::chrono::nanoseconds max) const {
+    struct Unit {
+        std::string_view name;
+        std::int64_t nanos;
+    };
+    static constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+    const auto expected =
+        fmt::format("a time from {} to {} like '100us', '5ms' or '1s'", time_text(min), time_text(max));
+    if (!std::holds_alternative<Bare>(data_) && !std::holds_alternative<std::string>(data_))
+        fail(expected, type_name());
+    const auto written = text();
+    for (const auto& unit : kUnits) {
+        if (!written.ends_with(unit.name)) continue;
+        const auto count = number<std::int64_t>(std::string_view{written}.substr(0, written.size() - unit.name.size()));
+        if (!count) continue;
+        if (*count < 0 || *count > max.count() / unit.nanos || *count * unit.nanos < min.count()) break;
+        return std::chrono::nanoseconds{*count * unit.nanos};
+    }
+    fail(expected, in_quotes(written));
 }
 
 bool Value::boolean() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -63,6 +64,8 @@ public:
     [[nodiscard]] std::uint64_t power_of_two(std::uint64_t lowest, std::uint64_t highest) const;
     /// A number of bytes: an integer, or text with the unit KiB, MiB or GiB.
     [[nodiscard]] std::uint64_t bytes() const;
+    /// A time: text of a whole number and the unit ns, us, ms or s.
+    [[nodiscard]] std::chrono::nanoseconds time(std::chrono::nanoseconds min, std::chrono::nanoseconds max) const;
     [[nodiscard]] bool boolean() const;
     [[nodiscard]] net::SocketAddress endpoint() const;
     /// An address without a port.

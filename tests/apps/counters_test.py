@@ -4,6 +4,7 @@ docs/reference/counters.md.
     counters_test.py PROGRAM [--write]    PROGRAM: millpond; --write: write the page, then compare
 """
 
+import os
 import pathlib
 import re
 import socket
@@ -133,7 +134,8 @@ class Counters(unittest.TestCase):
         folder = pathlib.Path(self.folder.name)
         (folder / f"{name}.toml").write_text(text)
         process = subprocess.Popen([PROGRAM, *command, "--config", str(folder / f"{name}.toml")], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**os.environ, "XDG_STATE_HOME": self.folder.name})
         try:
             output = ""
             for line in process.stdout:

@@ -37,7 +37,7 @@ std::vector<std::string> GatewayRun::arguments(const Options& options, const std
         (options.connect.empty() ? "name=f,listen=127.0.0.1:0" : "name=f,connect=" + options.connect) +
             ",receive_buffer=16MiB,format=" + options.format + options.feed + patience,
         "--metrics",
-        "127.0.0.1:0"};
+        options.metrics};
     result.insert(result.end(), options.more.begin(), options.more.end());
     return result;
 }

@@ -20,6 +20,7 @@ public:
         std::string huge_pages{"none"};   ///< For the ring.
         std::string connect{};            ///< Server of the feed, which has no address of its own then.
         std::string ring_more{};          ///< Further keys of the ring, each with a comma in front.
+        std::string metrics{"127.0.0.1:0"};
     };
 
     /// Returns when the gateway receives. Throws std::runtime_error with its output if it has ended.

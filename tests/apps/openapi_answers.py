@@ -109,7 +109,8 @@ def ask(address, path, method="get", **headers):
     return connection, answer
 
 
-PAGES = ("/api/quotes", "/api/symbols", "/api/health", "/health", "/metrics")
+PAGES = ("/api/quotes", "/api/symbols", "/api/health", "/api/history", "/api/events", "/api/events.csv", "/health",
+         "/metrics")
 for address in (given.good, given.bad):
     for page in PAGES:
         ask(address, page)
@@ -118,6 +119,9 @@ ask(given.good, "/api/quotes?first=0&limit=1")
 ask(given.good, "/api/symbols?first=0")
 ask(given.good, "/api/quotes?first=x")
 ask(given.good, "/api/symbols?first=x")
+ask(given.good, "/api/history?step=90")
+ask(given.good, "/api/events?kind=x")
+ask(given.good, "/api/events.csv?kind=x")
 for page in PAGES:
     ask(given.locked, page)
     ask(given.locked, page, Authorization=f"Bearer {given.token}")

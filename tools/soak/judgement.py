@@ -11,7 +11,7 @@ import math
 import statistics
 
 MIB = 1024 * 1024
-WINDOW_SECONDS = 10  # the gateway's latencies cover its newest 5 to 10 seconds
+WINDOW_SECONDS = 10  # the gateway's latencies cover its newest 10 seconds
 MIN_WINDOWS = 6  # per quarter: fewer windows give no interval
 MAX_P50, MAX_P99 = 1.25, 1.5
 MAX_MEMORY, MEMORY_SLACK = 1.02, 4 * MIB

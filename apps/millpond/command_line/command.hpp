@@ -26,6 +26,7 @@ Command completion_command(Arguments& program);
 Command config_command(Arguments& program);
 Command demo_command(Arguments& program);
 Command doctor_command(Arguments& program);
+Command events_command(Arguments& program);
 Command fix_command(Arguments& program);
 Command gateway_command(Arguments& program);
 Command generate_command(Arguments& program);

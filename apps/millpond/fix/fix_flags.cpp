@@ -1,32 +1,14 @@
 #include "apps/millpond/fix/fix_flags.hpp"
 
-#include <cstdlib>
 #include <string>
 
 #include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/command_line/state_folder.hpp"
 #include "service/config_error.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {
-namespace {
-
-/// Returns the state folder of a systemd service or of a user; empty if the environment names none.
-std::string usual_state_folder(bool has_file) {
-    const auto value = [](const char* name) {
-        const auto* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread
-        return std::string{text == nullptr ? "" : text};
-    };
-    // systemd separates several folders by colons.
-    if (const auto given = value("STATE_DIRECTORY"); !given.empty()) return given.substr(0, given.find(':'));
-    if (!has_file) return {};
-    if (const auto given = value("XDG_STATE_HOME"); given.starts_with('/')) return given + "/millpond";
-    const auto home = value("HOME");
-    return home.starts_with('/') ? home + "/.local/state/millpond" : std::string{};
-}
-
-}  // namespace
-
 void FixFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags override it")->nonempty()->type_name("FILE");
     add_key_flags<fixd::EngineConfig>(options, keys_);

@@ -19,6 +19,7 @@
 #include <millpond/core/clock.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
+#include "apps/millpond/command_line/state_folder.hpp"
 #include "apps/millpond/gateway/demo.hpp"
 #include "apps/millpond/gateway/demo_folder.hpp"
 #include "apps/millpond/gateway/gateway_flags.hpp"
@@ -63,7 +64,11 @@ bool receiving(const gateway::Gateway& gateway) {
 gateway::Config read_config(const GatewayCommandOptions& options, const DemoFolder* demo) {
     settings::Errors errors;
     auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults(), errors);
-    if (demo != nullptr) add_demo_feed(*options.demo, demo->path(), config);
+    if (demo != nullptr) {
+        add_demo_feed(*options.demo, demo->path(), config);
+    } else if (config.state.empty()) {
+        config.state = usual_state_folder(options.flags.has_file());
+    }
     errors.check([&] { gateway::complete(config); });
     errors.throw_if_any();
     return config;
@@ -76,6 +81,7 @@ gateway::Reloaded reload(const GatewayCommandOptions& options, gateway::Gateway&
 } catch (const std::exception& error) {
     const auto text = fmt::format("nothing was changed: {}", error.what());
     log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
+    gateway.note_failed_reload(text);
     return {.done = {}, .refused = {text}};
 }
 

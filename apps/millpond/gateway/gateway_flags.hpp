@@ -30,6 +30,9 @@ public:
     /// `errors`: complete() may find more. Throws UsageError for the flags.
     [[nodiscard]] gateway::Config read(gateway::Config defaults, settings::Errors& errors) const;
 
+    /// Whether --config was given.
+    [[nodiscard]] bool has_file() const noexcept { return !file_.empty(); }
+
 private:
     Kinds sink_kinds_;
     Formats feed_formats_;

@@ -16,6 +16,7 @@
 
 #include "apps/millpond/command_line/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/top/daemon_address.hpp"
 #include "apps/millpond/top/terminal.hpp"
 #include "apps/millpond/top/text_table.hpp"
 #include "apps/millpond/top/top_text.hpp"
@@ -32,37 +33,6 @@ struct TopOptions {
     bool once{false};
     std::uint32_t interval_ms{1'000};
 };
-
-std::string token_of(const TopOptions& options) {
-    if (options.token_env.empty()) return {};
-    const char* token = std::getenv(options.token_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
-    if (token == nullptr) throw UsageError(fmt::format("--token-env: variable '{}' is not set", options.token_env));
-    return token;
-}
-
-/// The gateway's address, also of a URL as a browser shows it: the path does not matter.
-net::SocketAddress address_of(const TopOptions& options) {
-    constexpr std::string_view kLocalhost = "localhost:";
-    constexpr std::string_view kHttp = "http://";
-    constexpr std::string_view kHttps = "https://";
-    std::string_view given{options.gateway};
-    if (given.starts_with(kHttps))
-        throw UsageError(
-            fmt::format("--gateway: '{}': top reads HTTP without TLS only; use the metrics address", given));
-    if (given.starts_with(kHttp)) {
-        given.remove_prefix(kHttp.size());
-        given = given.substr(0, given.find_first_of("/?#"));
-        if (given == "localhost" || (!given.ends_with(']') && !given.contains(':')))
-            throw UsageError(fmt::format("--gateway: '{}' has no port", options.gateway));
-    }
-    try {
-        return net::SocketAddress::parse(given.starts_with(kLocalhost)
-                                             ? fmt::format("127.0.0.1:{}", given.substr(kLocalhost.size()))
-                                             : std::string{given});
-    } catch (const std::invalid_argument& error) {
-        throw UsageError(fmt::format("--gateway: {}", error.what()));
-    }
-}
 
 constexpr std::string_view kKeys = "q quit   sort by: n name  r rate  l lag  m missed  c configuration";
 
@@ -117,8 +87,8 @@ int watch(const TopOptions& options, const net::SocketAddress& gateway, const st
 }
 
 int run(const TopOptions& options) {
-    const auto gateway = address_of(options);
-    const auto token = token_of(options);
+    const auto gateway = daemon_address("--gateway", options.gateway);
+    const auto token = token_from(options.token_env);
     const auto& stop = service::stop_on_signal();
     if (!options.once && options.format == "table" && Terminal::available())
         return watch(options, gateway, token, stop);

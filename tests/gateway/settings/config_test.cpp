@@ -6,10 +6,12 @@
 #include "gateway/sinks/tcp/settings.hpp"
 #include "gateway/sinks/udp/settings.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -339,6 +341,28 @@ TEST(Config, FlagsSayTheSameAsTheFile) {
     EXPECT_EQ(&config.feeds[0].format.kind(), &bbo28::Settings::format());
     EXPECT_EQ(config.feeds[0].channel, 4U);
     EXPECT_EQ(config.feeds[0].receive_buffer, 1U << 20);
+}
+
+TEST(Config, ALatencyBoundIsATimeWithAUnit) {
+    using std::chrono::nanoseconds;
+    const auto bound = [](std::string_view value) {
+        Config config;
+        read_table_flag("ring", fmt::format("name=r,latency_warn={}", value), config);
+        return config.rings[0].latency_warn;
+    };
+    EXPECT_EQ(bound("1000ns"), nanoseconds{1'000});
+    EXPECT_EQ(bound("100us"), nanoseconds{100'000});
+    EXPECT_EQ(bound("5ms"), nanoseconds{5'000'000});
+    EXPECT_EQ(bound("60s"), nanoseconds{60'000'000'000});
+    for (const std::string_view value :
+         {"999ns", "61s", "0s", "-1s", "5", "us", "1.5ms", "1 s", "99999999999999999999s"}) {
+        EXPECT_THAT(
+            error_of(fmt::format("[[ring]]\nlatency_warn = '{}'", value)),
+            HasSubstr(fmt::format("gw.toml:2: key 'latency_warn' of [[ring]] expects a time from 1us to 60s like "
+                                  "'100us', '5ms' or '1s', found '{}'",
+                                  value)));
+    }
+    EXPECT_THAT(error_of("[[ring]]\nlatency_warn = 5"), HasSubstr("or '1s', found the integer 5"));
 }
 
 TEST(Config, TheDepthOfAFeedIsANumberOrFull) {
