@@ -33,6 +33,7 @@ SegmentInfo describe(const SegmentFile& file) {
         info.session = identity.session;
         info.first_record = identity.first_record;
         info.begun_utc_ns = identity.begun_utc_ns;
+        info.needed_checkpoint = segment.needed_checkpoint().value_or(0);
         if (!segment.fault().empty()) info.error = file.path.string() + ": " + segment.fault();
         if (segment.ended()) {
             info.state = SegmentState::ended;

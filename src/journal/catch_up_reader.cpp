@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/market/ring_error.hpp>
 
@@ -23,8 +24,25 @@ CatchUpReader::CatchUpReader(CatchUpOptions options, const StartAt& from)
         last_ = saved.ring;
         first_ = last_ + 1;
         journal_.seek(saved.record);
-        journal_.skip(epoch_, last_);
+        if (!options_.books) journal_.skip(epoch_, last_);
     }
+    if (options_.books) prepare_books(from);
+}
+
+void CatchUpReader::prepare_books(const StartAt& from) {
+    std::optional<BooksOrigin> origin;
+    if (const auto* time = std::get_if<AtTime>(&from)) {
+        journal_.select(std::nullopt, std::nullopt);
+        origin = find_books_until(options_.folder, time->utc_ns);
+    } else {
+        const auto* record = std::get_if<AtRecord>(&from);
+        begins_at_ = record != nullptr ? record->record : std::get<SavedPosition>(from).record;
+        origin = find_books_before(options_.folder, begins_at_);
+    }
+    if (!origin) return;
+    if (origin->checkpoint) origin_end_ = origin->checkpoint->last;
+    journal_.seek(origin->record);
+    books_ = std::make_unique<KeptBooks>([this](std::uint16_t channel) { return depth(channel); });
 }
 
 void CatchUpReader::check(const SavedPosition& saved) const {
@@ -42,7 +60,7 @@ std::optional<SavedPosition> CatchUpReader::position() const noexcept {
 }
 
 CatchUpAccount CatchUpReader::account() const noexcept {
-    CatchUpAccount account{.delivered = delivered_, .filtered = filtered_, .missed = missed_};
+    CatchUpAccount account{.delivered = delivered_, .filtered = filtered_, .missed = missed_, .snapshot = snapshot_};
     if (!has_entry_) return account;
     if (ring_ && ring_->epoch() == epoch_) {
         const auto newest = ring_->newest();
@@ -65,7 +83,31 @@ market::ChannelDepth CatchUpReader::depth(std::uint16_t channel) const noexcept 
     return is_live_ ? ring_->depth(channel) : journal_.depth(channel);
 }
 
+bool CatchUpReader::is_newest(std::uint64_t epoch, std::uint64_t ring) noexcept {
+    if (epoch != prepared_epoch_) {
+        books_->reset();
+        prepared_epoch_ = epoch;
+        prepared_ring_ = 0;
+    }
+    if (ring == 0) return true;
+    if (ring <= prepared_ring_) return false;
+    if (prepared_ring_ != 0 && ring != prepared_ring_ + 1) books_->on(queue::MissedRange{prepared_ring_ + 1, ring - 1});
+    prepared_ring_ = ring;
+    return true;
+}
+
+void CatchUpReader::know(const BookHead& head) {
+    const auto place = place_of(head);
+    if (place >= known_.size()) known_.resize(place + 1);
+    known_[place] = true;
+}
+
 bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
+    if (books_) {
+        const auto& at = journal_.current();
+        if (at.record < begins_at_) return false;
+        if (has_entry_ && at.epoch == epoch_ && at.ring != 0 && at.ring <= last_) return false;
+    }
     if (!since_) return true;
     if (utc_ns < *since_) return false;
     since_.reset();
@@ -75,7 +117,10 @@ bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
 
 bool CatchUpReader::switch_to_ring() {
     if (!has_entry_ || !open_ring() || ring_->epoch() != epoch_ || last_ + 1 < ring_->oldest()) return false;
-    ring_->seek(last_ + 1);
+    // The books need the entries before the first one, if the ring still has them.
+    const bool prepares = books_ && prepared_epoch_ == epoch_ && prepared_ring_ + 1 >= ring_->oldest();
+    if (books_ && !prepares) prepare(queue::MissedRange{}, epoch_, 0);
+    ring_->seek(prepares ? std::min(prepared_ring_, last_) + 1 : last_ + 1);
     is_live_ = true;
     return true;
 }
@@ -102,7 +147,7 @@ bool CatchUpReader::open_ring() {
 
 void CatchUpReader::leave_ring() noexcept {
     is_live_ = false;
-    journal_.skip(epoch_, last_);
+    if (!books_) journal_.skip(epoch_, last_);
     const auto state = ring_->writer_state();
     if (state == market::WriterState::closed || state == market::WriterState::superseded) ring_.reset();
 }

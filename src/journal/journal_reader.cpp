@@ -153,7 +153,14 @@ LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostR
     return {.first = first, .last = last, .reason = reason};
 }
 
-JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
+/// Of records that are not of the ring. False if the record's kind is damaged: no checksum covers it.
+bool JournalReader::is_of_checkpoint(const RecordView& view) noexcept {
+    if (view.kind == RecordKind::book) return book_part(view).has_value();
+    CheckpointRecord end;
+    return view.kind == RecordKind::checkpoint && view.copy_to(end) && end.first_record < view.record;
+}
+
+JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool with_books) {
     for (;;) {
         if (!segment_ && !open_next()) return Step::nothing;
         const auto begin = segment_->next_record();
@@ -191,12 +198,25 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             expected_ = view.record + 1;
             passed_over_ = false;
         }
-        if (is_description(view.kind)) {
-            if (NameRecord name; view.kind == RecordKind::name && view.copy_to(name)) learn(name);
-            if (ChannelRecord channel; view.kind == RecordKind::channel && view.copy_to(channel)) learn(channel);
+        if (NameRecord name; view.kind == RecordKind::name && view.copy_to(name)) {
+            learn(name);
+            continue;
+        }
+        if (ChannelRecord channel; view.kind == RecordKind::channel && view.copy_to(channel)) {
+            learn(channel);
             continue;
         }
         if (!is_sought) continue;
+        if (!is_of_ring(view.kind)) {
+            if (!is_of_checkpoint(view)) {
+                lost = missing(view.record, view.record, LostReason::damaged);
+                return Step::lost;
+            }
+            if (!with_books || view.kind != RecordKind::book || is_skipped(view)) continue;
+            position_.record = view.record;
+            position_.ring = view.ring;
+            return Step::record;
+        }
         if (is_skipped(view) || !is_selected(view)) {
             ++left_out_;
             return Step::left_out;

@@ -13,7 +13,9 @@
 #include <millpond/core/created_file.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/channel_depth.hpp>
+#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_error.hpp>
+#include <millpond/journal/journal_reader.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
 #include "kept_numbers.hpp"
@@ -67,6 +69,47 @@ bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns)
 bool is_disk_full(const std::system_error& error) noexcept {
     return error.code() == std::errc::no_space_on_device || error.code().value() == EDQUOT;
 }
+
+/// Applies the events of a journal to books.
+struct Restored {
+    static constexpr bool kReadsCheckpoints = true;
+
+    template <class Event>
+    void on(const Event& event) {
+        if (is_of_epoch() && reach(reader.current().ring)) books.on(event);
+    }
+    void on(const LostRecord& lost) {
+        if (!is_of_epoch()) return;
+        books.on(queue::MissedRange{lost.first, lost.last});
+        static_cast<void>(reach(reader.current().ring));
+    }
+    void on(const BookPart& part) {
+        if (!is_of_epoch()) return;
+        // The state of a channel is that of all books only where there are none yet.
+        const bool is_late = part.head.instrument == feed::kNoInstrument && reader.current().record > origin_end;
+        const auto newest = reader.current().ring;
+        if (ring == 0) ring = newest;
+        static_cast<void>(reach(newest + 1));
+        ring = newest;
+        if (!is_late) parts.add(part, books);
+    }
+    [[nodiscard]] bool is_of_epoch() const noexcept { return reader.current().epoch == epoch; }
+    /// Makes the books incomplete if entries before this one are missing. Returns false if they include it.
+    bool reach(std::uint64_t number) {
+        if (number == 0) return true;
+        if (number <= ring) return false;
+        if (ring != 0 && number != ring + 1) books.on(queue::MissedRange{ring + 1, number - 1});
+        ring = number;
+        return true;
+    }
+
+    KeptBooks& books;
+    const JournalReader& reader;
+    std::uint64_t epoch;
+    std::uint64_t origin_end;  ///< Last record of the checkpoint with which the books begin; 0: none.
+    std::uint64_t ring{0};     ///< Newest entry in the books; 0: unknown.
+    BookAssembler parts{};
+};
 
 }  // namespace
 
@@ -130,7 +173,7 @@ void JournalWriter::recover() {
         }
     }
     next_ordinal_ = std::max(next_ordinal_, kept.ordinal + 1);
-    recover_depths(files, newest);
+    recover_channels(files, newest);
     // The newest segment was removed or cut off: a consumer may have seen its numbers.
     if (kept.ordinal > newest || (kept.ordinal == newest && !is_whole))
         next_record_ = std::max(next_record_, kept.next_record);
@@ -149,17 +192,25 @@ bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) 
     session_ = std::max<std::uint64_t>(found.identity.session, 1);
     next_record_ = std::max(next_record_, found.tail.next_record);
     if (epoch != epoch_) last_ring_ = 0;
+    newest_utc_ns_ = std::max(newest_utc_ns_, found.tail.newest_utc_ns);
     if (found.tail.last_ring > last_ring_) last_ring_ = found.tail.last_ring;
     epoch_ = epoch;
     return std::filesystem::file_size(file.path) >= found.identity.segment_bytes;
 }
 
-/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds.
-void JournalWriter::recover_depths(const std::vector<SegmentFile>& files, std::uint64_t newest) {
+/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds. Finds the newest
+/// checkpoint.
+void JournalWriter::recover_channels(const std::vector<SegmentFile>& files, std::uint64_t newest) {
     depths_.clear();
     const auto file = std::ranges::find(files, newest, &SegmentFile::ordinal);
     if (file == files.end()) return;
-    SegmentReader{file->path}.for_each_description([&]<class Record>(const Record& record) {
+    const SegmentReader segment{file->path};
+    needed_checkpoint_ = segment.needed_checkpoint().value_or(0);
+    segment.find_checkpoint([&](std::size_t, const CheckpointRecord& end) {
+        needed_checkpoint_ = end.first_record;
+        return true;
+    });
+    segment.for_each_description([&]<class Record>(const Record& record) {
         if constexpr (std::is_same_v<Record, ChannelRecord>) {
             if (record.channel >= market::kMaxChannels) return;
             if (record.channel >= depths_.size()) depths_.resize(std::size_t{record.channel} + 1);
@@ -180,6 +231,36 @@ void JournalWriter::set_epoch(std::uint64_t epoch) noexcept {
     epoch_ = epoch;
     session_ = 1;
     last_ring_ = 0;
+    needed_checkpoint_ = 0;
+    if (checkpoints_) checkpoints_->reset();
+}
+
+void JournalWriter::keep_books() {
+    checkpoints_ = std::make_unique<CheckpointWriter>(
+        CheckpointWriter::Options{.interval = options_.checkpoint_interval, .slice = options_.checkpoint_slice},
+        [this](std::uint16_t channel) {
+            return restored_from_ != nullptr ? restored_from_->depth(channel) : depth(channel);
+        });
+    checkpoints_->set_newest(newest_utc_ns_);
+    if (last_ring_ != 0) restore_books();
+}
+
+/// Reads the events since the newest checkpoint, if they are few: the ring does not wait.
+void JournalWriter::restore_books() {
+    constexpr std::uint64_t kMaxRecords = 2'000'000;
+    const auto origin = find_books_before(options_.folder, next_record_);
+    if (!origin || next_record_ - origin->record > kMaxRecords) return;
+    JournalReader reader{options_.folder};
+    reader.seek(origin->record);
+    Restored restored{.books = checkpoints_->books(),
+                      .reader = reader,
+                      .epoch = epoch_,
+                      .origin_end = origin->checkpoint ? origin->checkpoint->last : 0};
+    restored_from_ = &reader;
+    while (reader.poll(restored, SIZE_MAX) != 0) {
+    }
+    restored_from_ = nullptr;
+    if (restored.ring != last_ring_) restored.books.on(queue::MissedRange{restored.ring + 1, last_ring_});
 }
 
 bool JournalWriter::begin_session() noexcept {
@@ -236,7 +317,9 @@ bool JournalWriter::open_segment() noexcept {
                      .epoch = epoch_,
                      .session = session_,
                      .first_record = next_record_,
-                     .begun_utc_ns = now_utc_ns_});
+                     .begun_utc_ns = now_utc_ns_},
+                    needed_checkpoint_);
+    if (checkpoints_) checkpoints_->begin_segment();
     write_numbers(lock_.bytes(), {.ordinal = current_->file().ordinal,
                                   .next_record = next_record_ + options_.segment_bytes / kMinRecordBytes});
     growing_.store(current_.get(), std::memory_order_release);  // sync "segment started": sync_if_due
@@ -276,8 +359,26 @@ bool JournalWriter::append_lost(LostRecord lost) noexcept {
     });
     if (!done) return false;
     last_ring_ = lost.last;
+    if (checkpoints_) checkpoints_->on(lost);
     counters_.lost.add(lost.count());
     return true;
+}
+
+template <class Write>
+void JournalWriter::write_checkpoint(const Write& write) noexcept {
+    using Outcome = CheckpointWriter::Outcome;
+    const auto offset = current_->offset();
+    const auto outcome = write();
+    const auto records = current_->next_record() - next_record_;
+    next_record_ += records;
+    counters_.records.add(records);
+    counters_.newest_record.set(next_record_ - 1);
+    counters_.bytes.add(current_->offset() - offset);
+    if (outcome == Outcome::nothing) return;
+    counters_.checkpoint_bytes.set(checkpoints_->bytes());
+    if (outcome == Outcome::too_large) return counters_.checkpoint_errors.add();
+    needed_checkpoint_ = checkpoints_->newest();
+    counters_.checkpoints.add();
 }
 
 void JournalWriter::step(std::int64_t utc_ns) noexcept {
@@ -296,12 +397,23 @@ void JournalWriter::step(std::int64_t utc_ns) noexcept {
         }
         set_epoch(epoch);
         names_ = std::move(names);
+        if (checkpoints_) checkpoints_->set_newest(newest_utc_ns_);
         if (!depths.empty()) depths_ = std::move(depths);
         return;
     }
     if (current_ != nullptr && moved_.load(std::memory_order_relaxed) == current_.get()) retire();
-    if (current_ == nullptr || options_.roll_after.count() == 0 || next_record_ == first_event_) return;
-    if (utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
+    const bool may_roll = current_ != nullptr && options_.roll_after.count() != 0 && next_record_ != first_event_;
+    if (may_roll && utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
+    if (!checkpoints_) return;
+    const auto age = std::chrono::floor<std::chrono::seconds>(checkpoints_->age(utc_ns));
+    counters_.checkpoint_age_seconds.set(static_cast<std::uint64_t>(age.count()));
+    if (current_ != nullptr && !rolls_)
+        write_checkpoint([this] { return checkpoints_->step(*current_, last_ring_, now_utc_ns_); });
+}
+
+void JournalWriter::end_books() noexcept {
+    if (!checkpoints_ || current_ == nullptr || rolls_) return;
+    write_checkpoint([this] { return checkpoints_->finish(*current_, last_ring_, now_utc_ns_); });
 }
 
 void JournalWriter::sync() {
@@ -425,13 +537,21 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
             total += segment.disk_bytes;
             if (segment.state != SegmentState::waiting) newest = segment.file.ordinal;
         }
+        const auto is_too_old = [&](const SegmentInfo& segment) {
+            return options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();
+        };
+        // Readers of the oldest segment that is young enough begin with its checkpoint.
+        const auto first_kept = std::ranges::find_if(segments, [&](const SegmentInfo& segment) {
+            return segment.file.ordinal == newest || (segment.state == SegmentState::ended && !is_too_old(segment));
+        });
+        const auto needed = first_kept == segments.end() ? 0 : first_kept->needed_checkpoint;
         for (const auto& segment : segments) {
             if (segment.file.ordinal == newest) break;
             // Damaged since the start: the next writer repairs it or sets it aside.
             if (segment.state != SegmentState::ended && !segment.error.empty()) continue;
             if (segment.state != SegmentState::ended) break;
-            const bool too_old =
-                options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();
+            const bool is_needed = needed != 0 && segment.next_record > needed;
+            const bool too_old = is_too_old(segment) && !is_needed;
             const bool too_much = options_.keep_bytes != 0 && total > options_.keep_bytes;
             if (!too_old && !too_much) break;
             total -= segment.disk_bytes;

@@ -93,6 +93,11 @@ std::uint32_t oldest_crc(const SegmentTail& tail) noexcept {
         std::array<std::uint64_t, 3>{static_cast<std::uint64_t>(tail.oldest_utc_ns), tail.next_record, tail.end});
 }
 
+/// 0 if there is no checkpoint, as in a header without the field.
+std::uint64_t needed_crc(std::uint64_t checkpoint, std::uint64_t first_record) noexcept {
+    return checkpoint == 0 ? 0 : core::crc32c(std::array<std::uint64_t, 2>{checkpoint, first_record});
+}
+
 constexpr std::uint64_t kLowHalf = 0xFFFFFFFFU;
 
 }  // namespace
@@ -157,6 +162,19 @@ TailState read_tail(const SegmentHeader& header, const SegmentIdentity& identity
                           into.next_record - identity.first_record <= (end - begin) / (kRecordHeadWords * 8);
     const bool agrees = header.end_crc.load(std::memory_order_relaxed) == tail_crc(into);
     return possible && agrees ? TailState::sound : TailState::damaged;
+}
+
+void write_needed_checkpoint(SegmentHeader& header, std::uint64_t record) noexcept {
+    header.needed_checkpoint.store(record, std::memory_order_relaxed);
+    header.needed_crc.store(needed_crc(record, header.first_record), std::memory_order_relaxed);
+}
+
+std::optional<std::uint64_t> read_needed_checkpoint(const SegmentHeader& header,
+                                                    const SegmentIdentity& identity) noexcept {
+    const auto record = header.needed_checkpoint.load(std::memory_order_relaxed);
+    const auto crc = header.needed_crc.load(std::memory_order_relaxed);
+    if (crc != needed_crc(record, identity.first_record)) return std::nullopt;
+    return record;
 }
 
 std::uint64_t chain_word(std::uint64_t offset) noexcept {

@@ -130,6 +130,12 @@ std::optional<std::uint64_t> SegmentReader::last_description() const noexcept {
     return chain_offset(header().last_description.load(std::memory_order_acquire));
 }
 
+std::optional<std::uint64_t> SegmentReader::last_checkpoint() const noexcept {
+    // sync "checkpoint complete": SegmentWriter::append_checkpoint
+    const auto word = header().last_checkpoint.load(std::memory_order_acquire);
+    return word == 0 ? std::optional<std::uint64_t>{0} : chain_offset(word);
+}
+
 std::optional<IndexedPlace> SegmentReader::place(std::size_t block) const noexcept {
     const auto& entry = reinterpret_cast<const IndexEntry*>(region_.data() + kHeaderBytes)[block];
     const auto found = read_place(entry, block);

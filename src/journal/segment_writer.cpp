@@ -39,6 +39,7 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
     DeadSegment dead{.identity = reader.identity(), .tail = {}, .fault = reader.fault()};
     const bool was_ended = reader.ended();
     std::uint64_t last_description = 0;
+    std::uint64_t last_checkpoint = 0;
     if (was_ended) {
         dead.tail = *reader.tail();
         if (dead.fault.empty()) return dead;
@@ -57,11 +58,9 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
             dead.tail.last_ring = std::max(dead.tail.last_ring, record.ring);
             const auto time = receive_time(record).value_or(0);
             dead.tail.newest_utc_ns = std::max(dead.tail.newest_utc_ns, time);
-            if (is_description(record.kind)) {
-                last_description = record.offset;
-            } else {
-                dead.tail.oldest_utc_ns = std::min(dead.tail.oldest_utc_ns, time);
-            }
+            if (is_description(record.kind)) last_description = record.offset;
+            if (record.kind == RecordKind::checkpoint) last_checkpoint = record.offset;
+            if (is_of_ring(record.kind)) dead.tail.oldest_utc_ns = std::min(dead.tail.oldest_utc_ns, time);
         }
         dead.tail.next_record = reader.next_record();
     }
@@ -71,6 +70,7 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
     header.magic.store(kMagic, std::memory_order_release);  // sync "segment started": SegmentReader
     if (was_ended) return dead;
     header.last_description.store(chain_word(last_description), std::memory_order_relaxed);
+    header.last_checkpoint.store(last_checkpoint == 0 ? 0 : chain_word(last_checkpoint), std::memory_order_relaxed);
     end_segment(region, dead.tail);
     return dead;
 }
@@ -78,12 +78,13 @@ DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t ne
 SegmentWriter::SegmentWriter(SegmentFile file, std::uint64_t bytes, std::uint32_t mode)
     : file_(std::move(file)), region_(memory::Region::file(file_.path, checked(bytes), {.own = true, .mode = mode})) {}
 
-void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
+void SegmentWriter::begin(const SegmentIdentity& identity, std::uint64_t needed_checkpoint) noexcept {
     auto own = identity;
     own.segment_bytes = region_.size();
     auto& header = own_header();
     write_identity(header, own);
     header.last_description.store(chain_word(0), std::memory_order_relaxed);
+    write_needed_checkpoint(header, needed_checkpoint);
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;
     oldest_utc_ns_ = std::numeric_limits<std::int64_t>::max();
@@ -104,6 +105,16 @@ bool SegmentWriter::append_to_chain(RecordKind kind, Payload payload) noexcept {
 
 template bool SegmentWriter::append_to_chain(RecordKind, NameRecord) noexcept;
 template bool SegmentWriter::append_to_chain(RecordKind, ChannelRecord) noexcept;
+
+bool SegmentWriter::append_checkpoint(std::uint64_t ring, CheckpointRecord checkpoint) noexcept {
+    checkpoint.previous = last_checkpoint_;
+    const auto offset = at_;
+    if (!append(RecordKind::checkpoint, ring, checkpoint, 0)) return false;
+    last_checkpoint_ = offset;
+    // sync "checkpoint complete": SegmentReader::last_checkpoint
+    own_header().last_checkpoint.store(chain_word(offset), std::memory_order_release);
+    return true;
+}
 
 void SegmentWriter::end() noexcept {
     end_segment(region_, {.end = at_,

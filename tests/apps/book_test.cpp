@@ -21,6 +21,7 @@
 #include <millpond/feed/itch_encoder.hpp>
 #include <millpond/files/itch_file_reader.hpp>
 #include <millpond/journal/journal_writer.hpp>
+#include <millpond/journal/segment_reader.hpp>
 
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -39,6 +40,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kTen = 10 * 3'600 * kSecond;  // 10:00 in New York
 constexpr std::int64_t kMidnight =
     1'580'360'400 * kSecond;  // of 2020-01-30 in New York, `TZ=America/New_York date +%s`
+constexpr int kDamaged = 3;
 constexpr int kIncomplete = 4;
 
 /// Messages of a file, each after its length.
@@ -439,6 +441,103 @@ TEST_F(BookOfJournal, IsMadeOfLevelsWhereTheFeedSendsNoOrders) {
     outcome = book({"--json", "--depth", "5"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("105.0000"));
+}
+
+TEST_F(BookOfJournal, BeginsWithTheNewestCheckpointBeforeTheTime) {
+    for (const bool with_orders : {false, true}) {
+        std::filesystem::remove_all(folder_);
+        std::size_t early = 0;
+        {
+            journal::JournalWriter writer{
+                {.folder = folder_, .ring = "main", .segment_bytes = 1U << 20U, .sync = journal::Sync::none},
+                kMidnight + kTen};
+            writer.set_epoch(1);
+            writer.keep_books();
+            writer.name(0, {feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}});
+            writer.set_depth(0, with_orders ? market::ChannelDepth{.orders = true} : market::ChannelDepth{.depth = 2});
+            std::uint64_t ring = 0;
+            const auto append = [&](const auto& event) {
+                if (!writer.append(event, ++ring)) {
+                    ASSERT_TRUE(writer.service(kMidnight));
+                    ASSERT_TRUE(writer.append(event, ring));
+                }
+            };
+            const auto bid = [&](std::int64_t second, feed::Price dollars, std::uint64_t size) {
+                if (!with_orders) return append(level(second, feed::Side::bid, dollars, size));
+                append(feed::Order{.instrument = 0,
+                                   .flags = feed::kLast,
+                                   .side = feed::Side::bid,
+                                   .order_id = ring,
+                                   .price = dollars * feed::kPriceScale,
+                                   .size = size,
+                                   .size_left = size,
+                                   .receive_utc_ns = time_of(second)});
+            };
+            append(clear(0));
+            bid(1, 100, 5);
+            writer.end_books();
+            bid(3, 101, 3);
+            bid(5, 102, 1);
+        }
+        const auto whole = book({"--at", "10:00:04", "--json"});
+        EXPECT_EQ(whole.exit_code, 0) << whole.err;
+        EXPECT_THAT(whole.out, HasSubstr(R"("bids":[{"price":101.0000,"size":3,"count":1},{"price":100.0000)"));
+        // What lies before the checkpoint is not read.
+        {
+            journal::SegmentReader segment{folder_ + "/0000000001.mpj"};
+            journal::RecordView view;
+            while (segment.next(view) == journal::ReadOutcome::record && early == 0) {
+                if (view.ring == 2) early = view.offset;
+            }
+        }
+        ASSERT_NE(early, 0U);
+        std::fstream file{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
+        file.seekp(static_cast<std::streamoff>(early + 24)).put('\x55');
+        file.close();
+        const auto late = book({"--at", "10:00:04", "--json"});
+        EXPECT_EQ(late.exit_code, 0) << late.err;
+        EXPECT_EQ(late.out, whole.out);
+        const ScratchFile rows{scratch_name("rows.csv"), ""};
+        EXPECT_EQ(book({"--every", "1s", "--out", rows.path()}).exit_code, kDamaged);
+    }
+}
+
+TEST_F(BookOfJournal, ReadsTheEventsIfTheBookOfTheCheckpointIsIncomplete) {
+    std::uint64_t ring = 0;
+    const auto write_run = [&](const auto& before_end, const auto&... events) {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = 1U << 20U, .sync = journal::Sync::none},
+            kMidnight + kTen};
+        writer.set_epoch(1);
+        writer.keep_books();
+        writer.name(0, {feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}});
+        writer.set_depth(0, {.depth = 2});
+        (static_cast<void>(writer.append(events, ++ring)), ...);
+        before_end(writer);
+    };
+    const auto change_byte = [&](std::uint64_t of) {
+        std::size_t at = 0;
+        {
+            journal::SegmentReader segment{folder_ + "/0000000001.mpj"};
+            journal::RecordView view;
+            while (at == 0 && segment.next(view) == journal::ReadOutcome::record) {
+                if (view.ring + 1 == of) at = view.offset + (view.payload.size() + 2) * 8;
+            }
+        }
+        ASSERT_NE(at, 0U);
+        std::fstream file{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
+        file.seekg(static_cast<std::streamoff>(at + 24));
+        const auto byte = static_cast<char>(file.get() ^ 1);
+        file.seekp(static_cast<std::streamoff>(at + 24)).put(byte);
+    };
+    write_run([](auto&) {}, clear(0), level(1, feed::Side::bid, 100, 5));
+    change_byte(2);
+    write_run([](auto& writer) { writer.end_books(); }, level(3, feed::Side::bid, 101, 3));
+    EXPECT_EQ(book({}).exit_code, kDamaged);
+    change_byte(2);
+    const auto outcome = book({"--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(R"("bids":[{"price":101.0000,"size":3,"count":1},{"price":100.0000)"));
 }
 
 TEST_F(BookOfJournal, LevelsOfAnUnknownDepthAreNoBook) {

@@ -114,6 +114,40 @@ TEST_F(TailJournal, BeginsAtATimeOrARecord) {
     }
 }
 
+TEST_F(TailJournal, BooksAreCompleteFromTheFirstEventOnIfTheJournalHasACheckpoint) {
+    std::filesystem::remove_all(folder_);
+    std::uint64_t from = 0;
+    {
+        journal::JournalWriter journal{
+            {.folder = folder_, .ring = ring_, .segment_bytes = 1U << 20U, .sync = journal::Sync::none}, kStart};
+        journal.set_epoch(1);
+        journal.keep_books();
+        journal.name(0, {feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}});
+        journal.set_depth(0, {.depth = 2});
+        std::uint64_t ring = 0;
+        const auto bid = [&](feed::Price dollars) {
+            EXPECT_TRUE(journal.append(feed::Level{.instrument = 0,
+                                                   .flags = feed::kLast,
+                                                   .side = feed::Side::bid,
+                                                   .orders = 1,
+                                                   .price = dollars * feed::kPriceScale,
+                                                   .size = 7},
+                                       ++ring));
+        };
+        EXPECT_TRUE(journal.append(feed::Clear{}, ++ring));
+        bid(100);
+        journal.end_books();
+        from = journal.next_record();
+        bid(101);
+    }
+    const auto outcome = run(arguments({"--from", "record:" + std::to_string(from), "--depth", "2", "--count", "1"}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(R"("price":101.0000)"));
+    EXPECT_THAT(outcome.out, HasSubstr(R"("price":100.0000)"));
+    EXPECT_THAT(outcome.out, HasSubstr(R"("incomplete":false)"));
+    EXPECT_THAT(outcome.err, HasSubstr("published 1 = delivered 1 + filtered 0"));
+}
+
 TEST_F(TailJournal, ASavedPositionContinuesAfterTheLastEventThatWasPrinted) {
     EXPECT_THAT(trades(run(arguments({"--position", position_, "--count", "3"})).out), ElementsAre(1, 2, 3));
     EXPECT_THAT(trades(run(arguments({"--position", position_, "--count", "4"})).out), ElementsAre(4, 5, 6, 7));

@@ -90,13 +90,15 @@ private:
 /// A reader from the journal on, and what it must not do: skip an entry without a word, repeat or change one.
 class Follower {
 public:
-    Follower(const std::map<Entry, std::string>& events, const std::map<Entry, Witness::Side>& books)
-        : events_(events), books_of_(books) {}
+    Follower(const std::map<Entry, std::string>& events, const std::map<Entry, Witness::Side>& books,
+             bool begins_with_books)
+        : events_(events), books_of_(books), begins_with_books_(begins_with_books) {}
 
     void open(const std::filesystem::path& folder, const std::string& ring, const StartAt& from) {
         const bool continues = std::holds_alternative<SavedPosition>(from);
         if (!continues) next_ = 0;
-        reader_ = std::make_unique<CatchUpReader>(CatchUpOptions{.folder = folder, .ring = ring}, from);
+        reader_ = std::make_unique<CatchUpReader>(
+            CatchUpOptions{.folder = folder, .ring = ring, .books = begins_with_books_}, from);
         books_ = std::make_unique<market::Books>(market::Books::Options{.max_instruments = 8},
                                                  [this](std::uint16_t channel) { return reader_->depth(channel); });
         from_here_ = 0;
@@ -115,6 +117,10 @@ public:
     }
     template <class Event>
     void on(const Event& event) {
+        if (reader_->in_snapshot()) {
+            books_->on(event);
+            return;
+        }
         const Entry at{reader_->epoch(), reader_->current()};
         step(at, at.second, at.second);
         const auto expected = events_.find(at);
@@ -163,6 +169,7 @@ private:
 
     const std::map<Entry, std::string>& events_;
     const std::map<Entry, Witness::Side>& books_of_;
+    bool begins_with_books_;
     std::unique_ptr<CatchUpReader> reader_;
     std::unique_ptr<market::Books> books_;
     std::set<Entry> missed_;
@@ -176,8 +183,13 @@ private:
 /// A gateway in steps: a ring, its feed, and a journal that follows it at a pace of its own.
 class Gateway {
 public:
-    Gateway(std::filesystem::path folder, std::string ring, std::uint64_t capacity, std::uint64_t seed)
-        : folder_(std::move(folder)), name_(std::move(ring)), capacity_(capacity), random_(seed) {
+    Gateway(std::filesystem::path folder, std::string ring, std::uint64_t capacity, std::uint64_t seed,
+            bool keeps_books)
+        : folder_(std::move(folder)),
+          name_(std::move(ring)),
+          capacity_(capacity),
+          random_(seed),
+          keeps_books_(keeps_books) {
         start_ring();
         open_journal();
     }
@@ -197,7 +209,11 @@ public:
         witness_->poll(events_, books_);
     }
     /// Journals up to `max` entries.
-    std::size_t journal(std::size_t max) { return journaled_->poll(*this, max); }
+    std::size_t journal(std::size_t max) {
+        const auto polled = journaled_->poll(*this, max);
+        writer_->step(now_);
+        return polled;
+    }
     void begin_segment() {
         writer_->service(0);
         ASSERT_TRUE(writer_->begin_session());
@@ -256,9 +272,16 @@ public:
 
 private:
     void open_journal() {
-        writer_ = std::make_unique<JournalWriter>(
-            WriterOptions{.folder = folder_, .ring = name_, .segment_bytes = kSegmentBytes, .sync = Sync::none}, 0);
+        writer_ = std::make_unique<JournalWriter>(WriterOptions{.folder = folder_,
+                                                                .ring = name_,
+                                                                .segment_bytes = kSegmentBytes,
+                                                                .roll_after = std::chrono::nanoseconds{0},
+                                                                .sync = Sync::none,
+                                                                .checkpoint_interval = std::chrono::microseconds{200},
+                                                                .checkpoint_slice = std::chrono::nanoseconds{0}},
+                                                  0);
         follow_ring();
+        if (keeps_books_) writer_->keep_books();
     }
     void follow_ring() {
         journaled_ = std::make_unique<market::RingReader>(market::RingReaderOptions{.name = name_});
@@ -272,6 +295,7 @@ private:
     std::string name_;
     std::uint64_t capacity_;
     std::mt19937_64 random_;
+    bool keeps_books_;
     std::unique_ptr<market::RingWriter> ring_;
     std::unique_ptr<Witness> witness_;
     std::unique_ptr<DepthFeed> feed_;
@@ -300,6 +324,7 @@ protected:
         bool kills{false};
         bool removes{false};
         bool readers_are_slow{false};
+        bool books{false};  ///< The journal has checkpoints, and readers begin with them.
     };
     struct Outcome {
         std::uint64_t compared{0};
@@ -314,11 +339,11 @@ protected:
         const auto pick = [&](std::uint64_t bound) { return random() % bound; };
         const auto name = market::fresh_name();
         const market::NameGuard guard{name};
-        Gateway gateway{folder_, name, capacity, seed};
+        Gateway gateway{folder_, name, capacity, seed, chances.books};
         gateway.journal(64);
         std::vector<std::unique_ptr<Follower>> followers;
         for (int i = 0; i < 4; ++i) {
-            followers.push_back(std::make_unique<Follower>(gateway.events(), gateway.books()));
+            followers.push_back(std::make_unique<Follower>(gateway.events(), gateway.books(), chances.books));
             followers.back()->open(gateway.folder(), name, AtRecord{});
         }
         const auto save_and_open = [&](Follower& follower) {
@@ -414,6 +439,21 @@ TEST_F(CatchUpReaderTest, WhatIsMissedIsReportedAndNothingElse) {
         missed += outcome.missed;
     }
     EXPECT_GT(missed, 1'000U);
+}
+
+TEST_F(CatchUpReaderTest, WithCheckpointsBooksAreThoseOfAReaderThatWasThereFromTheStart) {
+    for (std::uint64_t seed = 41; seed <= 48; ++seed) {
+        SCOPED_TRACE(seed);
+        const auto outcome = run(seed, seed % 2 == 0 ? std::uint64_t{1} << 14U : std::uint64_t{512},
+                                 {.journal_lags = seed % 2 == 0 ? 1U : 2U,
+                                  .restarts = seed % 3 == 0,
+                                  .kills = seed % 3 == 1,
+                                  .removes = seed % 4 == 2,
+                                  .readers_are_slow = seed % 2 == 0,
+                                  .books = true});
+        ASSERT_FALSE(HasFailure());
+        EXPECT_GT(outcome.complete, 1'000U);
+    }
 }
 
 /// The events of a handler that has no function for orders and levels.

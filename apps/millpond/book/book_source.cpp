@@ -20,6 +20,8 @@
 #include <millpond/files/file_kind.hpp>
 #include <millpond/files/itch_file_reader.hpp>
 #include <millpond/files/pcap_reader.hpp>
+#include <millpond/journal/book_parts.hpp>
+#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
@@ -292,8 +294,9 @@ public:
         : unpacked_(options.path),
           segments_(segments_of(unpacked_.path())),
           reader_(unpacked_.path()),
-          follower_(options.symbol, {}, [this](std::uint16_t channel) { return reader_.depth(channel); }),
+          symbol_(options.symbol),
           damage_(unpacked_.damage()) {
+        begin();
         for (const auto& segment : segments_) last_record_ = std::max(last_record_, segment.next_record);
     }
 
@@ -315,6 +318,39 @@ public:
     [[nodiscard]] std::uint64_t total() const override { return last_record_ == 0 ? 0 : last_record_ - 1; }
 
     void read(Sampler& sampler, Progress& progress) override {
+        const bool begins_late = sampler.has_begun() && begin_at_checkpoint(sampler);
+        read_on(sampler, progress);
+        // Whether the channel has reported the end of its messages may be known before the checkpoint only.
+        const bool is_unsure = sampler.next() > last_ && sampler.next() != Sampler::kNever && !has_ended();
+        if (!begins_late || sampler.is_over() || !is_unsure) return;
+        restart();
+        read_on(sampler, progress);
+    }
+    [[nodiscard]] const BookFollower& followed() const override { return *follower_; }
+    [[nodiscard]] std::int64_t last_time() const override { return last_; }
+    [[nodiscard]] std::string damage() override { return damage_; }
+
+private:
+    struct Handler {
+        static constexpr bool kReadsCheckpoints = true;
+
+        template <class Event>
+        void on(const Event& event) {
+            source.apply(event, sampler);
+        }
+        JournalBookSource& source;
+        Sampler& sampler;
+    };
+    /// Passes the events of a book of a checkpoint.
+    struct PartHandler {
+        template <class Event>
+        void on(const Event& event) {
+            source.follow(event);
+        }
+        JournalBookSource& source;
+    };
+
+    void read_on(Sampler& sampler, Progress& progress) {
         constexpr std::size_t kRound = 1'024;
         const auto& stop = service::stop_on_signal();
         Handler handler{*this, sampler};
@@ -323,32 +359,66 @@ public:
             progress.at(reader_.next_record() - 1);
         }
     }
-    [[nodiscard]] const BookFollower& followed() const override { return follower_; }
-    [[nodiscard]] std::int64_t last_time() const override { return last_; }
-    [[nodiscard]] std::string damage() override { return damage_; }
-
-private:
-    struct Handler {
-        template <class Event>
-        void on(const Event& event) {
-            source.apply(event, sampler);
+    /// Reads the newest checkpoint before the sample. Returns false if that does not give a complete book with
+    /// levels: earlier events say why.
+    bool begin_at_checkpoint(Sampler& sampler) {
+        const auto until = sampler.next() == Sampler::kNever ? Sampler::kNever : sampler.next() + 1;
+        const auto origin = journal::find_books_until(unpacked_.path(), until);
+        if (!origin || !origin->checkpoint) return false;
+        reader_.seek(origin->record);
+        Handler handler{*this, sampler};
+        is_beginning_ = true;
+        while (reader_.next_record() <= origin->checkpoint->last && reader_.poll(handler, 1) != 0) {
         }
-        JournalBookSource& source;
-        Sampler& sampler;
-    };
+        is_beginning_ = false;
+        const auto* const book = follower_->book();
+        if (book != nullptr && !book->is_incomplete() && (!book->bids().empty() || !book->asks().empty())) {
+            last_ = std::max(last_, origin->checkpoint->newest_utc_ns);
+            return true;
+        }
+        restart();
+        return false;
+    }
+    void restart() {
+        begin();
+        reader_.seek(1);
+        damage_ = unpacked_.damage();
+        epoch_ = 0;
+        last_ = 0;
+    }
+    void begin() {
+        follower_.emplace(symbol_, std::optional<std::uint16_t>{},
+                          [this](std::uint16_t channel) { return reader_.depth(channel); });
+    }
+    void enter_epoch() {
+        const auto epoch = reader_.current().epoch;
+        if (epoch == epoch_) return;
+        if (epoch_ != 0) follower_->begin_epoch();
+        epoch_ = epoch;
+    }
+    template <class Event>
+    void follow(const Event& event) {
+        follower_->on(event, [this](feed::InstrumentId id) { return reader_.instrument(id); });
+    }
 
     template <class Event>
     void apply(const Event& event, Sampler& sampler) {
-        if (const auto epoch = reader_.current().epoch; epoch != epoch_) {
-            if (epoch_ != 0) follower_.begin_epoch();
-            epoch_ = epoch;
-        }
+        enter_epoch();
         // Times of other channels may be a little ahead.
-        if (event.receive_utc_ns != 0 && follower_.is_of_channel(event.channel)) sampler.pass(event.receive_utc_ns);
+        if (event.receive_utc_ns != 0 && follower_->is_of_channel(event.channel)) sampler.pass(event.receive_utc_ns);
         if (sampler.is_over()) return;
-        follower_.on(event, [this](feed::InstrumentId id) { return reader_.instrument(id); });
-        if (follower_.book() != nullptr) sampler.begin(event.receive_utc_ns);
+        follow(event);
+        if (follower_->book() != nullptr) sampler.begin(event.receive_utc_ns);
         last_ = std::max(last_, event.receive_utc_ns);
+    }
+    void apply(const journal::BookPart& part, Sampler&) {
+        enter_epoch();
+        const auto* const book = follower_->book();
+        const bool is_good =
+            part.head.instrument != feed::kNoInstrument && (part.head.flags & journal::kBookIncomplete) == 0;
+        if (!is_beginning_ && (!is_good || book == nullptr || !book->is_incomplete())) return;
+        PartHandler handler{*this};
+        parts_.add(part, handler);
     }
     void apply(const journal::LostRecord& lost, Sampler& sampler) {
         if (lost.utc_ns != 0) sampler.pass(lost.utc_ns);
@@ -356,13 +426,16 @@ private:
         if (lost.reason == journal::LostReason::damaged)
             damage_ +=
                 fmt::format("{}{} damaged records from {} on", damage_.empty() ? "" : "\n", lost.count(), lost.first);
-        follower_.on(queue::MissedRange{lost.first, lost.last});
+        follower_->on(queue::MissedRange{lost.first, lost.last});
     }
 
     UnpackedJournal unpacked_;
     std::vector<journal::SegmentInfo> segments_;
     journal::JournalReader reader_;
-    BookFollower follower_;
+    std::string symbol_;
+    std::optional<BookFollower> follower_;
+    journal::BookAssembler parts_;
+    bool is_beginning_{false};  // the reader is in the checkpoint with which it begins
     std::uint64_t last_record_{0};
     std::uint64_t epoch_{0};
     std::int64_t last_{0};

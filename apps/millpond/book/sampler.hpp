@@ -14,6 +14,8 @@ namespace millpond::app {
 /// Threads: one.
 class Sampler {
 public:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
     /// at: the only sample, or with `every` the latest time of one; without it, the end. every: 0 for one sample.
     /// sample(time): called once all events up to that time, inclusive, are applied.
     Sampler(std::optional<std::int64_t> at, std::int64_t every, std::function<void(std::int64_t)> sample)
@@ -27,7 +29,7 @@ public:
     }
     [[nodiscard]] bool has_begun() const noexcept { return every_ == 0 || next_ != kNever; }
 
-    /// Time of the next sample; events after it must be announced by pass.
+    /// Time of the next sample, or kNever; events after it must be announced by pass.
     [[nodiscard]] std::int64_t next() const noexcept { return next_; }
     /// Call it before events of this time are applied.
     void pass(std::int64_t time) {
@@ -51,8 +53,6 @@ public:
     [[nodiscard]] bool is_over() const noexcept { return is_over_; }
 
 private:
-    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
     void sample_at_next() {
         sample_(next_);
         if (every_ != 0) next_ += every_;

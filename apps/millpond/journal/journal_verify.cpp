@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
@@ -107,8 +108,12 @@ public:
         ring_ = info.ring;
         next_record_ = info.next_record;
         compare(path);
+        const auto counts = journal::count_checkpoints(path);
+        checkpoints_.complete += counts.complete;
+        checkpoints_.torn += counts.torn;
     }
     [[nodiscard]] std::uint64_t faults() const noexcept { return faults_; }
+    [[nodiscard]] const journal::CheckpointCounts& checkpoints() const noexcept { return checkpoints_; }
 
 private:
     void complain(const std::string& what) {
@@ -139,11 +144,8 @@ private:
             newest.ring = std::max(newest.ring, record.ring);
             const auto time = journal::receive_time(record).value_or(0);
             newest.newest_utc_ns = std::max(newest.newest_utc_ns, time);
-            if (journal::is_description(record.kind)) {
-                last_description = record.offset;
-            } else {
-                oldest_utc_ns = std::min(oldest_utc_ns, time);
-            }
+            if (journal::is_description(record.kind)) last_description = record.offset;
+            if (journal::is_of_ring(record.kind)) oldest_utc_ns = std::min(oldest_utc_ns, time);
         }
         if (wrong_places != 0) complain(fmt::format("{}: {} entries of its index are damaged", path, wrong_places));
         const auto said_description = segment.last_description();
@@ -171,6 +173,7 @@ private:
     }
 
     std::uint64_t faults_{0};
+    journal::CheckpointCounts checkpoints_;
     std::uint64_t next_record_{0};
     std::string ring_;
 };
@@ -198,6 +201,8 @@ int verify(const std::string& folder) {
         "statuses {}, gaps {}, clears {} of {} ring epochs\n",
         account.quotes, account.trades, account.trade_breaks, account.orders, account.levels, account.imbalances,
         account.bands, account.definitions, account.statuses, account.gaps, account.clears, account.epochs);
+    fmt::print("checkpoints {}; incomplete checkpoints, which readers skip: {}\n", headers.checkpoints().complete,
+               headers.checkpoints().torn);
     fmt::print("damaged headers and segments {}; records missing between segments {}\n", headers.faults(),
                account.removed);
     fmt::print("lapped by the ring: {}; ring entries missing: {}; duplicated: {}; damaged records: {}\n",

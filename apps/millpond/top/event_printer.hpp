@@ -67,6 +67,8 @@ protected:
     /// Number of the event that is printed.
     [[nodiscard]] virtual std::uint64_t number() const = 0;
     [[nodiscard]] virtual const market::Instrument* instrument(feed::InstrumentId id) = 0;
+    /// True for events that say what the books are, and are not printed.
+    [[nodiscard]] virtual bool in_snapshot() const { return false; }
     /// Called after an event: whether it is in a line, or else in a book.
     virtual void note(bool is_printed, bool is_of_book) = 0;
 
@@ -91,6 +93,7 @@ private:
     void print(const Event& event, feed::InstrumentId id) {
         bool ends_group = false;
         if constexpr (requires { books_.on(event); }) ends_group = depth_ != 0 && books_.on(event);
+        if (in_snapshot()) return;
         const auto before = printer_.lines().size();
         const bool is_wanted = !done() && (id == feed::kNoInstrument || wants(id));
         const auto* const book = is_wanted && depth_ != 0 ? books_.find(id) : nullptr;

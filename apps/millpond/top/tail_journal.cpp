@@ -37,10 +37,12 @@ namespace {
 class JournalTail final : public EventPrinter {
 public:
     JournalTail(const TailOptions& options, const journal::StartAt& from)
-        : JournalTail(options, std::make_unique<journal::CatchUpReader>(
-                                   journal::CatchUpOptions{
-                                       .folder = options.journal, .ring = options.ring, .visible_as = "tail"},
-                                   from)) {}
+        : JournalTail(options,
+                      std::make_unique<journal::CatchUpReader>(journal::CatchUpOptions{.folder = options.journal,
+                                                                                       .ring = options.ring,
+                                                                                       .visible_as = "tail",
+                                                                                       .books = options.depth != 0},
+                                                               from)) {}
 
     using EventPrinter::on;
     void on(const journal::NewEpoch& change) {
@@ -73,6 +75,7 @@ private:
     [[nodiscard]] const market::Instrument* instrument(feed::InstrumentId id) override {
         return reader_->instrument(id);
     }
+    [[nodiscard]] bool in_snapshot() const override { return reader_->in_snapshot(); }
     void note(bool is_printed, bool is_of_book) override {
         if (!is_printed && !is_of_book) ++unprinted_;
     }

@@ -59,6 +59,7 @@ std::size_t JournalSink::available() const noexcept { return writer_.available()
 std::optional<std::uint64_t> JournalSink::resume_at(std::uint64_t epoch, std::optional<std::uint64_t>) {
     const auto number = writer_.resume_at(epoch);
     writer_.set_epoch(epoch);
+    if (options_.checkpoint_interval.count() != 0) writer_.keep_books();
     return number;
 }
 
@@ -141,14 +142,29 @@ void JournalSink::log_open_error() {
     }
 }
 
+void JournalSink::log_checkpoint_error() {
+    const auto& counters = writer_.counters();
+    if (counters.checkpoint_errors.read() == checkpoint_errors_) return;
+    checkpoint_errors_ = counters.checkpoint_errors.read();
+    log_(service::Severity::error, name_ + ".checkpoint",
+         fmt::format("journal sink '{}': a checkpoint of {} bytes does not fit into a segment of {}; raise "
+                     "segment_bytes",
+                     name_, counters.checkpoint_bytes.read(), options_.segment_bytes));
+}
+
 void JournalSink::step(std::int64_t) {
     record_loss();
     writer_.step(core::utc_nanos());
+    log_checkpoint_error();
     log_open_error();
     if (options_.sync == Sync::each) sync();
 }
 
-void JournalSink::finish() { step(0); }
+void JournalSink::finish() {
+    record_loss();
+    writer_.end_books();
+    step(0);
+}
 
 void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     const auto& counters = writer_.counters();
@@ -158,6 +174,11 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
     visit("set_aside_segments", "Unreadable segment files that were renamed at startup.", counters.set_aside_segments);
     visit("lost_total", "Ring entries that were overwritten before they were recorded.", counters.lost);
+    visit("checkpoints_total", "Checkpoints of order books and levels written.", counters.checkpoints);
+    visit("checkpoint_bytes", "Size of the newest checkpoint.", counters.checkpoint_bytes);
+    visit("checkpoint_age_seconds", "Age of the newest checkpoint; 0 if no feed sends orders or levels.",
+          counters.checkpoint_age_seconds);
+    visit("checkpoint_errors_total", "Checkpoints that did not fit into a segment.", counters.checkpoint_errors);
     visit("unnamed_total", "Names of instruments and depths of channels that did not fit into a segment.",
           counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);

@@ -33,6 +33,10 @@ public:
 
     [[nodiscard]] std::size_t available() const noexcept override;
     void open(const market::RingReader& ring) override { ring_ = &ring; }
+    void board(const feed::Level& level, std::uint64_t) override {
+        // What is written before a loss must not have levels of a later time.
+        if (lost_.first == 0) writer_.apply_board(level);
+    }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
     [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
                                                          std::optional<std::uint64_t> stopped) override;
@@ -62,7 +66,8 @@ public:
     void visit_metrics(const MetricVisitor& visit) const override;
     [[nodiscard]] SinkHealth health() const noexcept override {
         const auto& counters = writer_.counters();
-        return {.failures = counters.allocation_errors.read() + counters.sync_errors.read() + counters.unnamed.read()};
+        return {.failures = counters.allocation_errors.read() + counters.sync_errors.read() + counters.unnamed.read() +
+                            counters.checkpoint_errors.read()};
     }
     [[nodiscard]] std::optional<JournalSource> journal() const override {
         return JournalSource{.ring = options_.ring,
@@ -78,6 +83,7 @@ private:
     void note_depth(const Event& event, std::uint64_t number);
     void record_loss();
     void log_open_error();
+    void log_checkpoint_error();
     void begin_session();
     template <class Ready>
     bool wait_for_segment(const Ready& ready);
@@ -91,6 +97,7 @@ private:
     millpond::journal::JournalWriter writer_;
     millpond::journal::LostRecord lost_{};  // loss that is not recorded yet; first 0: none
     std::uint64_t synced_before_{1};        // next record at the last sync
+    std::uint64_t checkpoint_errors_{0};    // that were logged
     std::jthread service_thread_;
 };
 

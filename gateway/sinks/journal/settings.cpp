@@ -51,6 +51,9 @@ constexpr settings::Key<Settings> kKeys[] = {
      [](const Settings& s) { return settings::bytes_text(s.writer.keep_bytes); }},
     K::duration<[](auto& s) -> auto& { return s.writer.keep_for; }, std::chrono::hours, 0, kMaxHours>(
         "keep_hours", "Age at which segments are removed; 0 keeps all."),
+    K::duration<[](auto& s) -> auto& { return s.writer.checkpoint_interval; }, std::chrono::seconds, 0, kMaxSeconds>(
+        "checkpoint_seconds",
+        "Interval of the checkpoints of order books and levels, with which readers begin; 0 for none."),
     K::choice<[](auto& s) -> auto& { return s.writer.sync; }, kSyncs>(
         "sync", "none|interval|each", "When events are synced to disk, to survive a crash of the machine."),
     Keys::kPin,

@@ -47,7 +47,8 @@ struct SegmentInfo {
     std::uint64_t first_record{0};
     std::uint64_t next_record{0};  ///< Number after the last record at this moment.
     std::int64_t begun_utc_ns{0};
-    std::int64_t newest_utc_ns{0};  ///< Largest receive time of an ended segment.
+    std::int64_t newest_utc_ns{0};       ///< Largest receive time of an ended segment.
+    std::uint64_t needed_checkpoint{0};  ///< First record of the newest checkpoint before it; 0: none, or unknown.
     std::uint64_t disk_bytes{0};
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +13,9 @@
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/journal/book_parts.hpp>
 #include <millpond/journal/journal_reader.hpp>
+#include <millpond/journal/kept_books.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/saved_position.hpp>
 #include <millpond/market/quote_board.hpp>
@@ -40,6 +44,7 @@ struct CatchUpAccount {
     std::uint64_t filtered{0};  ///< Entries of a kind without an `on` function, or that this build does not know.
     std::uint64_t missed{0};    ///< Entries of the ranges that were reported as missed.
     std::uint64_t queued{0};    ///< Entries of the ring that were not read yet; 0 while there is no ring of this epoch.
+    std::uint64_t snapshot{0};  ///< Events of checkpoints; not part of the sum.
 };
 
 struct CatchUpOptions {
@@ -48,6 +53,10 @@ struct CatchUpOptions {
     std::string visible_as{};        ///< As in market::RingReaderOptions, like the next two.
     std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};
     bool own{false};
+    /// Delivers the books too: before the first entry those of that place, and from checkpoints those that the handler
+    /// does not have complete. Reading begins at a checkpoint, and the entries up to the first one are not delivered.
+    /// An entry of the journal of a kind that this build does not know is missed, not filtered: it may change a book.
+    bool books{false};
 };
 
 /// Begins with this record of the journal, or the first one after it that exists.
@@ -65,13 +74,17 @@ using StartAt = std::variant<AtRecord, AtTime, SavedPosition>;
 /// delivered is what a reader of the ring got that was there from the start, without the ranges that are reported as
 /// missed.
 ///
+/// With `books` a handler also gets snapshots: a Clear of each channel and the orders and levels of each instrument,
+/// without times. They are no entries; in_snapshot() is then true. A book that is not complete in the journal is marked
+/// incomplete.
+///
 /// The unit is the ring's entry, named by epoch and number. The reader switches to the ring when that has the entry
 /// after the journal's last one, and returns to the journal when the ring has overtaken it, or has ended; while the
 /// journal lags, it waits for it. An entry is missed if the journal lost it or lacks it, and a handler gets its range
 /// in the place of the entries.
 ///
 /// Threads: one.
-/// Memory:  as JournalReader and market::RingReader.
+/// Memory:  as JournalReader and market::RingReader; with `books`, those of all instruments until the first entry.
 class CatchUpReader {
 public:
     /// Opens the journal; the ring is opened once the reader needs it. Throws std::filesystem::filesystem_error, and
@@ -91,6 +104,9 @@ public:
     /// The position after that entry; nullopt before the first one.
     [[nodiscard]] std::optional<SavedPosition> position() const noexcept;
     [[nodiscard]] CatchUpAccount account() const noexcept;
+
+    /// True while poll delivers events of a checkpoint.
+    [[nodiscard]] bool in_snapshot() const noexcept { return in_snapshot_; }
 
     /// True while the reader reads the ring.
     [[nodiscard]] bool is_live() const noexcept { return is_live_; }
@@ -113,8 +129,36 @@ private:
     void check(const SavedPosition& saved) const;
     template <class Handler>
     std::size_t poll_ring(Handler& handler, std::size_t max);
-    /// True if the time, of a record of the journal, is not before that from which on the reader reads.
+    template <class Handler>
+    struct Snapshot;
+
+    /// Begins with the books at the place at which the reader begins.
+    void prepare_books(const StartAt& from);
+    /// True if the record of the journal that is being read, of this time, is not before the place at which the reader
+    /// begins.
     [[nodiscard]] bool has_begun(std::int64_t utc_ns) noexcept;
+    /// Enters the epoch of an entry before that place, and makes the books incomplete if others before it are missing.
+    /// Returns false if the books include the entry, which the ring delivered. ring: 0 if unknown.
+    [[nodiscard]] bool is_newest(std::uint64_t epoch, std::uint64_t ring) noexcept;
+    /// Applies an event before that place to the books.
+    template <class Event>
+    void prepare(const Event& event, std::uint64_t epoch, std::uint64_t ring);
+    /// Applies a part of a book, or delivers it if the handler does not have that book complete.
+    template <class Handler>
+    void use(Handler& handler, const BookPart& part);
+    /// Place of a book in known_.
+    [[nodiscard]] static std::size_t place_of(const BookHead& head) noexcept {
+        return 2 * std::size_t{head.instrument} + ((head.flags & kBookOfOrders) != 0 ? 1 : 0);
+    }
+    [[nodiscard]] bool is_wanted(const BookHead& head) const noexcept {
+        const bool is_complete = head.instrument < kMaxInstruments && (head.flags & kBookIncomplete) == 0;
+        return is_complete && (place_of(head) >= known_.size() || !known_[place_of(head)]);
+    }
+    /// Notes that the handler got the book.
+    void know(const BookHead& head);
+    /// Delivers the books before the first entry.
+    template <class Handler>
+    void deliver_books(Handler& handler);
     /// Enters the epoch of an entry of the journal.
     template <class Handler>
     void enter(Handler& handler, std::uint64_t epoch, std::uint64_t ring);
@@ -142,25 +186,67 @@ private:
     std::uint64_t delivered_{0};
     std::uint64_t filtered_{0};
     std::uint64_t missed_{0};
+
+    static constexpr feed::InstrumentId kMaxInstruments = 1U << 20U;
+    std::vector<bool> known_;  ///< Books that were delivered complete, and that no missed range made incomplete.
+    bool in_snapshot_{false};
+    std::uint64_t snapshot_{0};
+    BookAssembler parts_;
+    // Before the first entry.
+    std::unique_ptr<KeptBooks> books_;  ///< nullptr: after it, or books are not wanted
+    std::uint64_t begins_at_{0};        ///< Record.
+    std::uint64_t origin_end_{0};       ///< Last record of the checkpoint with which books_ begin; 0: none.
+    std::uint64_t prepared_epoch_{0};   ///< Of books_.
+    std::uint64_t prepared_ring_{0};    ///< Newest entry in books_.
+};
+
+/// Counts the events of a snapshot.
+template <class Handler>
+struct CatchUpReader::Snapshot {
+    Snapshot(CatchUpReader& reader, Handler& to) : of(reader), handler(to) { of.in_snapshot_ = true; }
+    ~Snapshot() { of.in_snapshot_ = false; }
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+
+    template <class Event>
+        requires feed::HandlerOf<Handler, Event>
+    void on(const Event& event) {
+        ++of.snapshot_;
+        handler.on(event);
+    }
+    CatchUpReader& of;
+    Handler& handler;
 };
 
 template <class Handler>
 struct CatchUpReader::JournalEvents {
+    static constexpr bool kReadsCheckpoints = true;
+
     template <class Event>
     void on(const Event& event) {
-        if (of.has_begun(event.receive_utc_ns) && reach()) of.deliver(handler, event, of.journal_.current().ring);
+        const auto at = of.journal_.current();
+        if (!of.has_begun(event.receive_utc_ns)) return of.prepare(event, at.epoch, at.ring);
+        if (reach()) of.deliver(handler, event, at.ring);
     }
     void on_unknown_kind() {
-        if (of.since_ || !reach()) return;  // without its time, it is before the first event of a time
-        of.last_ = of.journal_.current().ring;
+        const auto at = of.journal_.current();
+        of.prepare(queue::MissedRange{at.ring, at.ring}, at.epoch, at.ring);
+        // Without its time, it is before the first event of a time.
+        if (of.since_ || !of.has_begun(0) || !reach()) return;
+        // The kind may be damaged, and the entry a change of a book.
+        if (of.options_.books) return of.miss_up_to(handler, at.ring);
+        of.last_ = at.ring;
         ++of.filtered_;
     }
     void on(const LostRecord& lost) {
+        const auto at = of.journal_.current();
+        of.prepare(queue::MissedRange{lost.first, lost.last}, at.epoch, at.ring);
         // Which entries the other reasons concern is known with the next one.
         if (lost.reason != LostReason::lapped || !of.has_begun(lost.utc_ns)) return;
         of.enter(handler, of.journal_.current().epoch, lost.first);
         if (lost.last > of.last_) of.miss_up_to(handler, lost.last);
     }
+    void on(const BookPart& part) { of.use(handler, part); }
     CatchUpReader& of;
     Handler& handler;
 
@@ -180,6 +266,8 @@ struct CatchUpReader::RingEvents {
     template <class Event>
     void on(const Event& event) {
         const auto number = of.ring_->current();
+        if (of.books_ && number <= of.last_) return of.prepare(event, of.epoch_, number);
+        of.deliver_books(handler);
         of.filtered_ += number - of.last_ - 1;  // of kinds that this build does not know
         of.deliver(handler, event, number);
     }
@@ -232,21 +320,69 @@ void CatchUpReader::enter(Handler& handler, std::uint64_t epoch, std::uint64_t r
         epoch_ = epoch;
         first_ = ring;
         last_ = ring - 1;
+        deliver_books(handler);
     } else if (epoch != epoch_) {
         const NewEpoch change{.epoch = epoch, .before = epoch_, .last_of_before = last_};
         of_earlier_epochs_ += last_ + 1 - first_;
         epoch_ = epoch;
         first_ = 1;
         last_ = 0;
+        books_.reset();
+        known_.clear();
         handler.on(change);
+    } else if (ring > last_) {
+        deliver_books(handler);
     }
+}
+
+template <class Event>
+void CatchUpReader::prepare(const Event& event, std::uint64_t epoch, std::uint64_t ring) {
+    if (books_ && is_newest(epoch, ring)) books_->on(event);
+}
+
+template <class Handler>
+void CatchUpReader::use(Handler& handler, const BookPart& part) {
+    const auto at = journal_.current();
+    if (books_) {
+        // The state of a channel is that of all books only where there are none yet.
+        const bool is_late = part.head.instrument == feed::kNoInstrument && at.record > origin_end_;
+        static_cast<void>(is_newest(at.epoch, 0));
+        if (at.ring < prepared_ring_ || is_late) return;
+        if (prepared_ring_ != 0 && at.ring > prepared_ring_)
+            books_->on(queue::MissedRange{prepared_ring_ + 1, at.ring});
+        prepared_ring_ = at.ring;
+        static_cast<void>(parts_.add(part, *books_));
+        return;
+    }
+    if (!options_.books || !has_entry_ || at.epoch != epoch_ || at.ring < last_ || !is_wanted(part.head)) return;
+    if (at.ring > last_) miss_up_to(handler, at.ring);
+    Snapshot<Handler> snapshot{*this, handler};
+    if (parts_.add(part, snapshot)) know(part.head);
+}
+
+template <class Handler>
+void CatchUpReader::deliver_books(Handler& handler) {
+    if (!books_) return;
+    const auto books = std::move(books_);
+    if (prepared_epoch_ != epoch_) return;
+    if (prepared_ring_ < last_) books->on(queue::MissedRange{prepared_ring_ + 1, last_});
+    Snapshot<Handler> snapshot{*this, handler};
+    const auto pass = [&](const BookPart& part) {
+        pass_book(part, snapshot);
+        if (part.head.cells_left == 0 && is_wanted(part.head)) know(part.head);
+        return true;
+    };
+    books->visit_channels(pass);
+    for (feed::InstrumentId id = 0; id < books->end_id(); ++id) books->visit_books(id, pass);
 }
 
 template <class Handler>
 void CatchUpReader::miss_up_to(Handler& handler, std::uint64_t last) {
+    deliver_books(handler);
     const queue::MissedRange missed{last_ + 1, last};
     missed_ += missed.count();
     last_ = last;
+    known_.clear();
     handler.on(missed);
 }
 

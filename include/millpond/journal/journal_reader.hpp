@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/journal/book_parts.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_reader.hpp>
@@ -24,11 +25,19 @@ template <class Handler>
 concept JournalHandler =
     feed::EventHandler<Handler> && requires(Handler& handler, const LostRecord& lost) { handler.on(lost); };
 
+/// Handler with a member `kReadsCheckpoints` that is true: receives the parts of checkpoints' books too, also of
+/// checkpoints that are not complete.
+template <class Handler>
+concept CheckpointHandler = JournalHandler<Handler> && Handler::kReadsCheckpoints &&
+                            requires(Handler& handler, const BookPart& part) { handler.on(part); };
+
 /// Position and origin of a record.
 struct Position {
     std::uint64_t record{0};  ///< Number of the record in the journal; seek(record + 1) continues after it.
     std::uint64_t epoch{0};   ///< The ring's epoch.
-    std::uint64_t ring{0};    ///< Number of the event in the ring; 0 in a loss that the reader found.
+    /// Number of the event in the ring; of a part of a book, that of the newest event before it; 0 in a loss that the
+    /// reader found.
+    std::uint64_t ring{0};
 };
 
 /// Reads a journal from any position, even while it is being written: records are available once they are appended.
@@ -53,9 +62,10 @@ public:
     /// segment, but reads little of those without others.
     void skip(std::uint64_t epoch, std::uint64_t ring) noexcept;
 
-    /// Reads up to `max` records and delivers the selected ones; names and channels are not delivered. Returns the
-    /// number of records read; less than `max` at the current end. A segment that cannot be read is skipped and
-    /// reported as a LostRecord: see drain_faults. Throws memory::RegionError if memory or descriptors are short.
+    /// Reads up to `max` records and delivers the selected ones; names and channels are not delivered, and checkpoints
+    /// only to a CheckpointHandler. Returns the number of records read; less than `max` at the current end. A segment
+    /// that cannot be read is skipped and reported as a LostRecord: see drain_faults. Throws memory::RegionError if
+    /// memory or descriptors are short.
     template <JournalHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
 
@@ -81,7 +91,8 @@ private:
     /// Position of a segment's receive times relative to the selection.
     enum class Side : std::uint8_t { selected, before, behind };
 
-    [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
+    [[nodiscard]] Step step(RecordView& view, LostRecord& lost, bool with_books);
+    [[nodiscard]] static bool is_of_checkpoint(const RecordView& view) noexcept;
     [[nodiscard]] bool open_next();
     [[nodiscard]] std::vector<SegmentFile> started_behind(std::uint64_t ordinal);
     [[nodiscard]] std::optional<SegmentFile> next_started();
@@ -133,7 +144,7 @@ std::size_t JournalReader::poll(Handler& handler, std::size_t max) {
     RecordView view;
     LostRecord lost;
     for (; polled < max; ++polled) {
-        switch (step(view, lost)) {
+        switch (step(view, lost, CheckpointHandler<Handler>)) {
             case Step::nothing: return polled;
             case Step::left_out: break;
             case Step::lost: handler.on(lost); break;
@@ -156,6 +167,9 @@ void JournalReader::deliver(Handler& handler, const RecordView& view) {
 template <class Handler>
 void JournalReader::dispatch(Handler& handler, const RecordView& view) {
     if (view.kind == RecordKind::lost) return deliver<LostRecord>(handler, view);
+    if constexpr (CheckpointHandler<Handler>) {
+        if (view.kind == RecordKind::book) return handler.on(*book_part(view));
+    }
     const auto kind = static_cast<feed::EventKind>(view.kind);
     const bool is_known = feed::Events::visit(kind, [&]<class Event>() {
         if constexpr (feed::HandlerOf<Handler, Event>) {

@@ -15,12 +15,15 @@
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/journal/catalog.hpp>
+#include <millpond/journal/checkpoint_writer.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_writer.hpp>
 #include <millpond/market/quote_board.hpp>
 #include <millpond/queue/spsc_ring.hpp>
 
 namespace millpond::journal {
+
+class JournalReader;
 
 /// Policy for which records survive a crash of the machine. A crash of the process loses no appended record.
 enum class Sync : std::uint8_t {
@@ -39,6 +42,11 @@ struct WriterOptions {
         0};  ///< Segments whose last event is older are removed, except the newest; 0: unlimited.
     Sync sync{Sync::interval};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
+    /// A checkpoint of the books is written at this interval, if `keep_books` was called and at least as many bytes of
+    /// events were written as the checkpoint before had.
+    std::chrono::nanoseconds checkpoint_interval{std::chrono::seconds{60}};
+    /// Duration after which the writing of a checkpoint stops at the end of a book, until the next `step`.
+    std::chrono::nanoseconds checkpoint_slice{std::chrono::milliseconds{1}};
     std::uint32_t file_mode{0640};  ///< Permissions of created files; folders can also be searched.
     friend bool operator==(const WriterOptions&, const WriterOptions&) = default;
 };
@@ -53,6 +61,10 @@ struct WriterCounters {
     core::Tally refused;   ///< Appends that did not fit: the next segment was not ready.
     core::Tally unnamed;   ///< Names and channels for which a segment is too small: raise segment_bytes.
     core::Tally lost;      ///< Ring entries that were lost: the journal has a lost record instead.
+    core::Tally checkpoints;
+    core::Tally checkpoint_bytes;        ///< Bytes of the newest checkpoint.
+    core::Tally checkpoint_age_seconds;  ///< Since the newest checkpoint, or the start; 0 if no feed sends books.
+    core::Tally checkpoint_errors;       ///< Checkpoints that did not fit into a segment: raise segment_bytes.
 
     core::Tally removed_segments;    ///< Segments removed by retention.
     core::Tally set_aside_segments;  ///< Unreadable segments that were renamed when the journal was opened.
@@ -64,10 +76,9 @@ struct WriterCounters {
 /// Appends the events of one ring to a journal. The slow work - allocating the next segment, syncing, ending full
 /// segments, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
 ///
-/// Threads: one appends (append, append_lost, name, set_depth, set_epoch, begin_session,
-///          step, sync); one, which may be the same,
-///          calls service.
-/// Memory:  the segments' pages; one name for every instrument.
+/// Threads: one appends (append, append_lost, name, set_depth, set_epoch, begin_session, keep_books, end_books,
+///          apply_board, step, sync); one, which may be the same, calls service.
+/// Memory:  the segments' pages; one name for every instrument; with keep_books, KeptBooks'.
 class JournalWriter {
 public:
     /// Locks the folder, ends segments that a dead writer left open, repairs damaged headers (see repaired_segments),
@@ -90,6 +101,17 @@ public:
 
     /// Sets the ring's epoch for the following records; in a new epoch the ids have new meanings.
     void set_epoch(std::uint64_t epoch) noexcept;
+    /// Keeps the books of the following events and writes checkpoints of them. Call it after set_epoch and before the
+    /// first event. Gets the books of earlier events from the journal if there are few after its newest checkpoint;
+    /// otherwise they are incomplete. Throws what JournalReader throws.
+    void keep_books();
+    /// Writes a checkpoint of all events so far, whether one is due or not, if it fits into the segment: the next
+    /// writer gets the books of it. Call it after the last event.
+    void end_books() noexcept;
+    /// Applies a level of the ring's board to the books, after a loss.
+    void apply_board(const feed::Level& level) noexcept {
+        if (checkpoints_) checkpoints_->on_board(level);
+    }
     /// Starts a new session in a new segment. Returns false if the next segment is not allocated yet: call service and
     /// try again; events that are appended before that belong to the old session.
     [[nodiscard]] bool begin_session() noexcept;
@@ -121,7 +143,8 @@ public:
         return static_cast<std::size_t>((here + there) / kMaxBytes);
     }
 
-    /// Sets the time, which determines the segments' age, and ends a segment that is too old. Retries once a second to
+    /// Sets the time, which determines the segments' age, and ends a segment that is too old. Writes a slice of a
+    /// checkpoint if one is due. Retries once a second to
     /// open a journal whose disk was full.
     void step(std::int64_t utc_ns) noexcept;
     /// Returns, once, the reason why the latest attempt to open the journal failed. Appending thread only.
@@ -146,12 +169,15 @@ private:
     bool open();
     void recover();
     bool recover(const SegmentFile& file, std::uint64_t next_record);
-    void recover_depths(const std::vector<SegmentFile>& files, std::uint64_t newest);
+    void recover_channels(const std::vector<SegmentFile>& files, std::uint64_t newest);
     [[nodiscard]] bool open_segment() noexcept;
     void change_depth(std::uint16_t channel, market::ChannelDepth depth);
     [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
     [[nodiscard]] bool write_channel(std::uint16_t channel) noexcept;
     void retire() noexcept;
+    void restore_books();
+    template <class Write>
+    void write_checkpoint(const Write& write) noexcept;
     void count(std::size_t bytes) noexcept;
     template <class Append>
     bool appended(std::size_t bytes, const Append& append) noexcept;
@@ -172,6 +198,10 @@ private:
 
     // Used by the appending thread.
     std::unique_ptr<SegmentWriter> current_;
+    std::unique_ptr<CheckpointWriter> checkpoints_;  ///< nullptr: no books are kept
+    const JournalReader* restored_from_{nullptr};    ///< Knows the depth of channels while books are restored.
+    std::uint64_t needed_checkpoint_{0};             ///< First record of the newest one of the epoch; 0: there is none.
+    std::int64_t newest_utc_ns_{0};                  ///< Largest receive time of earlier writers.
     std::vector<std::optional<market::Instrument>> names_;
     std::vector<std::optional<market::ChannelDepth>> depths_;  ///< By channel; nullopt: it was never on.
     bool rolls_{false};  ///< A depth has changed: the next event needs a new segment.
@@ -227,8 +257,10 @@ bool JournalWriter::append(const Event& event, std::uint64_t ring) noexcept {
     const bool done = appended(kRecordBytes<Event>, [&](SegmentWriter& segment) {
         return segment.append(kRecordKind<Event>, ring, event, event.receive_utc_ns);
     });
-    if (done) last_ring_ = ring;
-    return done;
+    if (!done) return false;
+    last_ring_ = ring;
+    if (checkpoints_) checkpoints_->on(event);
+    return true;
 }
 
 }  // namespace millpond::journal

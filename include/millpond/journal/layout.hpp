@@ -21,8 +21,10 @@
 ///
 ///     record:
 ///       0       8    commit word      bits 0-15 kind, 16-31 words of the record, 32-63 CRC-32C of what follows it
-///       8       8    ring number      of the entry that the event came from; 0 in a name or a channel
-///      16            payload          feed's event, NameRecord, ChannelRecord or LostRecord
+///       8       8    ring number      of the entry that the event came from; in a checkpoint, of the newest one before
+///                                     the record; 0 in a name or a channel
+///      16            payload          feed's event, NameRecord, ChannelRecord, LostRecord, BookRecord or
+///                                     CheckpointRecord
 ///
 /// The commit word is stored last: a record is either complete or absent, whenever the process dies. If the machine
 /// dies, pages may reach the disk in any order, which the CRC detects. Bytes that were never written are zero.
@@ -31,6 +33,10 @@
 /// All records of a segment come from one epoch of one ring, and a segment has a name for every instrument before its
 /// first event, and the depth of every channel that sends levels or orders, of which there is one in a segment. So each
 /// segment can be read without the others. Names and channels are chained backwards from the header.
+///
+/// A checkpoint holds the books of orders and levels. It begins with the state of each channel, then come the records
+/// of each book, and at last a CheckpointRecord, without which it is not valid. The records of one book are
+/// consecutive; events lie between the books. A book is exact where its records lie. A checkpoint lies in one segment.
 ///
 /// The header and the index are covered by checksums, and neither is needed to find the records: the index, the offset
 /// of the newest name and the end are hints that a reader uses if they are intact.
@@ -68,6 +74,13 @@ struct SegmentHeader {
     Word end_crc;        ///< CRC-32C of the four fields above, stored before `end`.
     Word oldest_utc_ns;  ///< Smallest receive time in the segment, stored before `end`. Valid if oldest_crc agrees.
     Word oldest_crc;     ///< CRC-32C of oldest_utc_ns, next_record and end.
+
+    /// CheckpointRecord of the newest checkpoint of the segment, encoded like last_description; 0: there is none.
+    Word last_checkpoint;
+    /// First record of the newest checkpoint of the epoch before this segment, stored when the segment is started; 0:
+    /// there is none.
+    Word needed_checkpoint;
+    Word needed_crc;  ///< CRC-32C of needed_checkpoint and first_record; 0 if there is none.
 };
 
 /// Place of the first record that begins in a block of 64 KiB. `record` is stored last; 0: there is none.
@@ -82,7 +95,7 @@ struct IndexEntry {
 static_assert(sizeof(SegmentHeader) <= kHeaderBytes && sizeof(IndexEntry) == 32);
 
 /// Kinds of records other than events, whose kinds are those of feed::EventKind.
-enum class RecordKind : std::uint16_t { name = 16, lost = 17, channel = 18 };
+enum class RecordKind : std::uint16_t { name = 16, lost = 17, channel = 18, book = 19, checkpoint = 20 };
 
 template <class Event>
 inline constexpr auto kRecordKind = static_cast<RecordKind>(Event::kKind);
@@ -104,10 +117,65 @@ struct ChannelRecord {
     std::uint64_t previous{0};  ///< As in NameRecord.
 };
 
-/// True for a record that describes the events after it, and is none of the ring.
+/// True for a record that describes the events after it.
 [[nodiscard]] constexpr bool is_description(RecordKind kind) noexcept {
     return kind == RecordKind::name || kind == RecordKind::channel;
 }
+
+/// True for an event, and for a loss.
+[[nodiscard]] constexpr bool is_of_ring(RecordKind kind) noexcept {
+    return !is_description(kind) && kind != RecordKind::book && kind != RecordKind::checkpoint;
+}
+
+/// Bits of BookHead::flags.
+enum BookFlag : std::uint16_t {
+    kBookIncomplete = 1U << 0,  ///< Of a channel: it was not cleared, or something is lost since.
+    kBookOpen = 1U << 1,        ///< A group of the instrument is open: its other events follow.
+    kBookOfOrders = 1U << 2,
+    kBookBegins = 1U << 3,  ///< First record of the book.
+};
+
+struct BookHead {
+    feed::InstrumentId instrument{feed::kNoInstrument};  ///< kNoInstrument: the state of a channel.
+    std::uint16_t channel{0};
+    std::uint16_t flags{0};
+    std::uint32_t cells_left{0};  ///< Cells in the following records of the book.
+    std::uint8_t cells{0};        ///< Cells of this record that are used.
+    std::uint8_t asks{0};         ///< Bit i: cell i is an ask.
+    std::uint16_t reserved{0};
+};
+
+/// An order or a price level. A book has first the bids, then the asks; of each the worst price
+/// first, and of one price the order with the highest priority first.
+struct BookCell {
+    std::uint64_t id{0};  ///< Number of the order; of a level, the number of its orders, 0 if unknown.
+    feed::Price price{0};
+    std::uint64_t size{0};
+};
+
+inline constexpr std::size_t kMaxBookCells = 4;
+
+/// A part of a book. A record has as many cells as are used; that of an empty book has one.
+template <std::size_t kCells>
+struct BookRecord {
+    BookHead head{};
+    std::array<BookCell, kCells> cells{};
+};
+using BookPart = BookRecord<kMaxBookCells>;
+
+/// The end of a checkpoint.
+struct CheckpointRecord {
+    std::uint64_t first_record{0};
+    std::uint64_t first_offset{0};  ///< Of the first record, in the segment.
+    std::uint32_t records{0};       ///< Records of the kind `book`.
+    std::uint32_t records_crc{0};   ///< CRC-32C of their commit words, each with the CRC before it.
+    std::uint32_t books{0};
+    std::uint32_t reserved{0};
+    std::uint64_t orders{0};
+    std::uint64_t levels{0};
+    std::int64_t newest_utc_ns{0};  ///< Largest receive time of all events before this record in the journal.
+    std::uint64_t previous{0};      ///< Offset of the end of the previous checkpoint in this segment; 0: none.
+};
 
 enum class LostReason : std::uint32_t {
     lapped = 1,   ///< The ring's writer overwrote the events before the journal read them.
@@ -140,9 +208,12 @@ struct LostRecord {
 static_assert(std::has_unique_object_representations_v<NameRecord> && sizeof(NameRecord) == 56);
 static_assert(std::has_unique_object_representations_v<ChannelRecord> && sizeof(ChannelRecord) == 32);
 static_assert(std::has_unique_object_representations_v<LostRecord> && sizeof(LostRecord) == 32);
+static_assert(std::has_unique_object_representations_v<BookRecord<1>> && sizeof(BookRecord<1>) == 40);
+static_assert(std::has_unique_object_representations_v<CheckpointRecord> && sizeof(CheckpointRecord) == 64);
 
 inline constexpr std::size_t kRecordHeadWords = 2;
 inline constexpr std::size_t kMaxRecordWords = kRecordHeadWords + 14;
+static_assert(sizeof(BookPart) == 14 * 8);
 inline constexpr std::size_t kMinRecordBytes = 48;  ///< Size of a Clear, a ChannelRecord and a LostRecord.
 
 template <class Payload>

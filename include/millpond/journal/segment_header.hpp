@@ -56,7 +56,13 @@ enum class TailState : std::uint8_t {
 [[nodiscard]] TailState read_tail(const SegmentHeader& header, const SegmentIdentity& identity,
                                   SegmentTail& into) noexcept;
 
-/// Encodes SegmentHeader::last_description.
+/// Stores the first record of the checkpoint that the segment needs. Call it after write_identity.
+void write_needed_checkpoint(SegmentHeader& header, std::uint64_t record) noexcept;
+/// Reads it; 0 if there is none, nullopt if the field is damaged.
+[[nodiscard]] std::optional<std::uint64_t> read_needed_checkpoint(const SegmentHeader& header,
+                                                                  const SegmentIdentity& identity) noexcept;
+
+/// Encodes SegmentHeader::last_description and last_checkpoint.
 [[nodiscard]] std::uint64_t chain_word(std::uint64_t offset) noexcept;
 /// Decodes its offset; nullopt if the word is damaged.
 [[nodiscard]] std::optional<std::uint64_t> chain_offset(std::uint64_t word) noexcept;

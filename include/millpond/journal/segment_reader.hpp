@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_header.hpp>
@@ -33,7 +34,7 @@ struct RecordView {
     }
 };
 
-/// Receive time of an event, or time of a loss; nullopt for a name or a channel.
+/// Receive time of an event, or time of a loss; nullopt for another record.
 [[nodiscard]] std::optional<std::int64_t> receive_time(const RecordView& view) noexcept;
 
 enum class ReadOutcome : std::uint8_t {
@@ -92,6 +93,21 @@ public:
     template <class Visitor>
     void for_each_description(Visitor&& visit) const;
 
+    /// Calls visit(offset, checkpoint) with the end of each checkpoint of the segment so far, the newest first, until
+    /// it returns true.
+    template <class Visitor>
+    void find_checkpoint(Visitor&& visit) const;
+    /// First record of the newest checkpoint before the segment; 0 if there is none in its epoch, nullopt if the
+    /// header's field is damaged.
+    [[nodiscard]] std::optional<std::uint64_t> needed_checkpoint() const noexcept {
+        return read_needed_checkpoint(header(), identity_);
+    }
+    /// Moves to the record at `offset`, of which `record` is the number.
+    void seek_to(std::size_t offset, std::uint64_t record) noexcept {
+        at_ = offset;
+        record_ = record;
+    }
+
     /// Declares that no more records are appended, whatever the header says: records after damaged bytes are searched
     /// for up to the end of the file, then `next` returns `end`. next_record: the number after the last record, from
     /// the next segment; 0: unknown.
@@ -110,6 +126,8 @@ public:
     /// Number of the record that `next` returns next.
     [[nodiscard]] std::uint64_t next_record() const noexcept { return record_; }
     [[nodiscard]] std::size_t offset() const noexcept { return at_; }
+    /// Commit word of a record that was read at `offset`.
+    [[nodiscard]] std::uint64_t commit_word(std::size_t offset) const noexcept { return commit_at(offset).word(); }
 
 private:
     [[nodiscard]] const SegmentHeader& header() const noexcept {
@@ -126,6 +144,8 @@ private:
     /// The complete record at `offset`; nullopt if there is none.
     [[nodiscard]] std::optional<RecordView> view_at(std::size_t offset) const noexcept;
     /// Visits the description at `offset`. Returns the offset of the previous one; nullopt if there is none here.
+    /// Offset of the newest CheckpointRecord; 0 if there is none, nullopt if the header's field is damaged.
+    [[nodiscard]] std::optional<std::uint64_t> last_checkpoint() const noexcept;
     template <class Visitor>
     [[nodiscard]] std::optional<std::uint64_t> visit_description(std::size_t offset, Visitor& visit) const;
     template <class Before>
@@ -177,6 +197,32 @@ void SegmentReader::for_each_description(Visitor&& visit) const {
     const auto stop = limit();
     for (auto offset = data_offset(identity_.segment_bytes); offset < stop; offset = behind(offset, stop))
         static_cast<void>(visit_description(offset, visit));
+}
+
+template <class Visitor>
+void SegmentReader::find_checkpoint(Visitor&& visit) const {
+    const auto checkpoint_at = [&](std::size_t offset) -> std::optional<CheckpointRecord> {
+        const auto view = view_at(offset);
+        CheckpointRecord found;
+        if (!view || view->kind != RecordKind::checkpoint || !view->copy_to(found)) return std::nullopt;
+        return found;
+    };
+    auto at = last_checkpoint();
+    while (at && *at != 0) {
+        const auto found = checkpoint_at(*at);
+        if (found && visit(static_cast<std::size_t>(*at), *found)) return;
+        at = found && found->previous < *at ? std::optional{found->previous} : std::nullopt;
+    }
+    if (at) return;
+    // The chain is damaged.
+    std::vector<std::size_t> offsets;
+    const auto stop = limit();
+    for (auto offset = data_offset(identity_.segment_bytes); offset < stop; offset = behind(offset, stop)) {
+        if (checkpoint_at(offset)) offsets.push_back(offset);
+    }
+    for (auto offset = offsets.rbegin(); offset != offsets.rend(); ++offset) {
+        if (visit(*offset, *checkpoint_at(*offset))) return;
+    }
 }
 
 }  // namespace millpond::journal

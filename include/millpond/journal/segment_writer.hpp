@@ -45,7 +45,8 @@ public:
     SegmentWriter& operator=(const SegmentWriter&) = delete;
 
     /// Starts the segment, so that readers accept it. Its size is the file's, whatever `identity` says.
-    void begin(const SegmentIdentity& identity) noexcept;
+    /// needed_checkpoint: first record of the newest checkpoint of the epoch; 0: there is none.
+    void begin(const SegmentIdentity& identity, std::uint64_t needed_checkpoint = 0) noexcept;
 
     /// Appends a record. Returns false, with nothing changed, if it does not fit. utc_ns: its receive time, for the
     /// index.
@@ -58,6 +59,8 @@ public:
     [[nodiscard]] bool append_channel(ChannelRecord channel) noexcept {
         return append_to_chain(RecordKind::channel, channel);
     }
+    /// Appends the end of a checkpoint. ring: number of the newest event before it.
+    [[nodiscard]] bool append_checkpoint(std::uint64_t ring, CheckpointRecord checkpoint) noexcept;
 
     /// Ends the segment: see end_segment.
     void end() noexcept;
@@ -70,6 +73,11 @@ public:
     }
     [[nodiscard]] std::uint64_t last_ring() const noexcept { return last_ring_; }
     [[nodiscard]] std::uint64_t free_bytes() const noexcept { return region_.size() - at_; }
+    [[nodiscard]] std::size_t offset() const noexcept { return at_; }
+    /// Commit word of the record at `offset`.
+    [[nodiscard]] std::uint64_t commit_at(std::size_t offset) const noexcept {
+        return *reinterpret_cast<const std::uint64_t*>(region_.data() + offset);
+    }
     [[nodiscard]] const SegmentHeader& header() const noexcept {
         return *reinterpret_cast<const SegmentHeader*>(region_.data());
     }
@@ -88,6 +96,7 @@ private:
     std::size_t at_{0};     // offset of the next record
     std::size_t block_{0};  // blocks below this one have their index entry
     std::uint64_t last_description_{0};
+    std::uint64_t last_checkpoint_{0};
     std::uint64_t last_ring_{0};
     std::int64_t newest_utc_ns_{0};
     std::int64_t oldest_utc_ns_{std::numeric_limits<std::int64_t>::max()};
@@ -113,7 +122,7 @@ bool SegmentWriter::append(RecordKind kind, std::uint64_t ring, const Payload& p
     at_ += kWords * 8;
     if (ring > last_ring_) last_ring_ = ring;
     if (utc_ns > newest_utc_ns_) newest_utc_ns_ = utc_ns;
-    if (utc_ns < oldest_utc_ns_ && !is_description(kind)) oldest_utc_ns_ = utc_ns;
+    if (utc_ns < oldest_utc_ns_ && is_of_ring(kind)) oldest_utc_ns_ = utc_ns;
     // sync "record complete": next_record
     next_record_.store(next_record_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     return true;

@@ -118,18 +118,27 @@ public:
     [[nodiscard]] bool complete() const noexcept { return !open_ && !incomplete_; }
     /// True between the first event of a group and its last one.
     [[nodiscard]] bool is_open() const noexcept { return open_; }
+    /// True if something is missing.
+    [[nodiscard]] bool is_incomplete() const noexcept { return incomplete_; }
+    [[nodiscard]] bool is_of_orders() const noexcept { return !orders_.empty(); }
     [[nodiscard]] const Faults& faults() const noexcept { return faults_; }
 
     /// The levels of a side, the best one first; at most `depth`. Valid until the next apply.
     [[nodiscard]] Levels bids() const noexcept { return shown(bids_); }
     [[nodiscard]] Levels asks() const noexcept { return shown(asks_); }
 
+    /// All levels that are kept of a side, also those behind `depth`; the worst one first. Valid until the next apply.
+    [[nodiscard]] std::span<const Level> kept(feed::Side side) const noexcept {
+        const auto& of = side == feed::Side::bid ? bids_ : asks_;
+        return std::span{of.levels}.first(of.count);
+    }
+
     /// Null if there is no such order. Valid until the next apply.
     [[nodiscard]] const Order* order(std::uint64_t id) const noexcept {
         const auto index = find(id);
         return index == kNone ? nullptr : &orders_[index];
     }
-    /// Calls visit(order) for each order of a level of bids() or asks(), from the highest priority to the lowest.
+    /// Calls visit(order) for each order of a level of the book, from the highest priority to the lowest.
     template <class Visitor>
     void visit_orders(const Level& level, Visitor&& visitor) const {
         if (orders_.empty()) return;

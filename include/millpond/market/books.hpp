@@ -71,6 +71,18 @@ public:
     [[nodiscard]] const Book* find(feed::InstrumentId id) const noexcept {
         return id < entries_.size() ? entries_[id].book.get() : nullptr;
     }
+    /// The channel of the instrument's book. Requires that it has one.
+    [[nodiscard]] std::uint16_t channel_of(feed::InstrumentId id) const noexcept {
+        return static_cast<std::uint16_t>(entries_[id].channel);
+    }
+    /// Larger than the ids of all instruments with books.
+    [[nodiscard]] feed::InstrumentId end_id() const noexcept {
+        return static_cast<feed::InstrumentId>(entries_.size());
+    }
+    /// True if books of the channel that begin now are complete.
+    [[nodiscard]] bool is_cleared(std::uint16_t channel) const noexcept {
+        return channel < channels_.size() && channels_[channel].is_cleared;
+    }
     /// Removes all books: before the reader joins again.
     void reset() noexcept;
 

@@ -220,5 +220,51 @@ TEST_F(JournalSinkTest, TheDepthOfAChannelIsThereForItsLevels) {
     EXPECT_TRUE(said_.empty()) << said_.front();
 }
 
+/// The parts of the books of all checkpoints.
+struct Parts {
+    static constexpr bool kReadsCheckpoints = true;
+
+    template <class Event>
+    void on(const Event&) {}
+    void on(const millpond::journal::BookPart& part) { parts.push_back(part); }
+    std::vector<millpond::journal::BookPart> parts{};
+};
+
+TEST_F(JournalSinkTest, ASinkThatReplacesAnotherContinuesItsBooks) {
+    TestRing ring{"journal7", 1'024, 2};
+    ASSERT_TRUE(ring.writer.set_depth(0, {.depth = 2, .orders = true}));
+    std::uint64_t orders = 0;
+    const auto publish_order = [&] {
+        feed::Order order{.instrument = 1, .side = feed::Side::bid, .order_id = ++orders, .price = 1'000};
+        order.size = order.size_left = 5;
+        ring.writer.publish(order);
+        ring.writer.publish(feed::Level{.instrument = 1,
+                                        .flags = feed::kLast,
+                                        .side = feed::Side::bid,
+                                        .orders = static_cast<std::uint32_t>(orders),
+                                        .price = 1'000,
+                                        .size = 5 * orders});
+    };
+    ring.writer.publish(feed::Clear{});
+    for (int run = 1; run <= 3; ++run) {
+        publish_order();
+        auto sink = open(ring);
+        drain(*sink);
+        sink->start();
+        sink->stop();
+        EXPECT_TRUE(sink->account().closes());
+    }
+    EXPECT_TRUE(said_.empty()) << said_.front();
+    JournalReader reader{folder_};
+    Parts read;
+    reader.poll(read, SIZE_MAX);
+    // Each sink wrote a checkpoint at its end: the channel, the orders and the levels.
+    ASSERT_EQ(read.parts.size(), 9U);
+    for (const auto& part : read.parts) EXPECT_EQ(part.head.flags & millpond::journal::kBookIncomplete, 0);
+    EXPECT_EQ(read.parts[7].head.cells, 3U);
+    EXPECT_EQ(read.parts[7].cells[2].id, 3U);
+    EXPECT_EQ(read.parts[8].cells[0].size, 15U);
+}
+
 }  // namespace
 }  // namespace millpond::gateway::journal
