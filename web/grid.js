@@ -4,14 +4,15 @@ import { price, short, timeOfDay } from "./format.js";
 import { setText } from "./morph.js";
 
 const COLUMNS = [
-  { key: "symbol", title: "Symbol", text: (record) => record.symbol },
-  { key: "bidShares", title: "Bid size", text: (record) => (record.bid === null ? "" : short(record.bidShares)) },
-  { key: "bid", title: "Bid", text: (record) => price(record.bid), move: "bidMove" },
-  { key: "ask", title: "Ask", text: (record) => price(record.ask), move: "askMove" },
-  { key: "askShares", title: "Ask size", text: (record) => (record.ask === null ? "" : short(record.askShares)) },
-  { key: "spread", title: "Spread", text: (record) => price(record.spread) },
-  { key: "time", title: "Time", text: (record) => timeOfDay(record.time) },
-  { key: "state", title: "State" },
+  { key: "symbol", title: "Symbol", meaning: "Symbol of the instrument; ★ if it is on the watch list", text: (record) => record.symbol },
+  { key: "venue", title: "Venue", meaning: "Venue of the instrument", text: (record) => record.venue },
+  { key: "bidShares", title: "Bid size", meaning: "Size at the best bid", text: (record) => (record.bid === null ? "" : short(record.bidShares)) },
+  { key: "bid", meaning: "Highest price that somebody bids", title: "Bid", text: (record) => price(record.bid), move: "bidMove" },
+  { key: "ask", meaning: "Lowest price at which somebody offers", title: "Ask", text: (record) => price(record.ask), move: "askMove" },
+  { key: "askShares", meaning: "Size at the best offer", title: "Ask size", text: (record) => (record.ask === null ? "" : short(record.askShares)) },
+  { key: "spread", meaning: "Ask less bid", title: "Spread", text: (record) => price(record.spread) },
+  { key: "time", meaning: "Local time at which the gateway received the quote", title: "Time", text: (record) => timeOfDay(record.time) },
+  { key: "state", meaning: "Halted, incomplete or not firm; empty if nothing is wrong", title: "State" },
 ];
 const SPARE_ROWS = 4;
 
@@ -27,14 +28,21 @@ export class Grid {
   #quotes;
   #onChoose;
   #onView;
+  #onOpen;
+  #isWatched;
   #body = element("div", { role: "rowgroup", class: "body" });
   #rows = [];
   #chosen = "";
   #heads = [];
 
-  /** onChoose(symbol): called when a row is chosen; onView(): called when other rows may be in view. */
-  constructor(root, quotes, { onChoose, onView }) {
+  /**
+   * onChoose(symbol): called when a row is chosen; onOpen(symbol): on Enter and double click; onView(): when other rows
+   * may be in view. isWatched(symbol): whether it is on the watch list.
+   */
+  constructor(root, quotes, { onChoose, onOpen, onView, isWatched }) {
     this.#root = root;
+    this.#onOpen = onOpen;
+    this.#isWatched = isWatched;
     this.#quotes = quotes;
     this.#onChoose = onChoose;
     this.#onView = onView;
@@ -45,6 +53,10 @@ export class Grid {
     this.#body.addEventListener("click", (event) => {
       const row = event.target.closest("[role=row]");
       if (row) this.choose(row.dataset.symbol);
+    });
+    this.#body.addEventListener("dblclick", (event) => {
+      const row = event.target.closest("[role=row]");
+      if (row) this.#onOpen(row.dataset.symbol);
     });
     new ResizeObserver(() => this.#onView()).observe(root);
   }
@@ -57,6 +69,23 @@ export class Grid {
     this.#chosen = symbol;
     this.#onChoose(symbol);
     this.draw();
+  }
+
+  /** Sorts by a column, as if its head had been clicked until it has this direction. */
+  sort(key, descending) {
+    this.#quotes.sortBy(key, descending);
+    for (const head of this.#heads) {
+      const sorted = head.dataset.key === key;
+      head.setAttribute("aria-sort", sorted ? (descending ? "descending" : "ascending") : "none");
+    }
+    this.#root.scrollTop = 0;
+    this.#onView();
+  }
+
+  /** Scrolls to the symbol's row, if it is shown. */
+  reveal(symbol) {
+    const index = this.#quotes.shown().findIndex((record) => record.symbol === symbol);
+    if (index >= 0) this.#scrollTo(index);
   }
 
   /** The symbols whose rows are visible. */
@@ -96,7 +125,7 @@ export class Grid {
     const group = element("div", { role: "rowgroup", class: "head" });
     const row = element("div", { role: "row", "aria-rowindex": "1" });
     for (const column of COLUMNS) {
-      const head = element("div", { role: "columnheader", "data-key": column.key, "aria-sort": "none" });
+      const head = element("div", { role: "columnheader", "data-key": column.key, "aria-sort": "none", title: column.meaning });
       const button = element("button", { type: "button" }, column.title);
       button.addEventListener("click", () => this.#sortBy(column.key));
       head.append(button);
@@ -110,14 +139,8 @@ export class Grid {
 
   #sortBy(key) {
     const { key: before, descending } = this.#quotes.sorting;
-    this.#quotes.sortBy(key, key === before ? !descending : key !== "symbol");
-    const now = this.#quotes.sorting;
-    for (const head of this.#heads) {
-      const sorted = head.dataset.key === now.key;
-      head.setAttribute("aria-sort", sorted ? (now.descending ? "descending" : "ascending") : "none");
-    }
-    this.#root.scrollTop = 0;
-    this.#onView();
+    const isName = key === "symbol" || key === "venue";
+    this.sort(key, key === before ? !descending : !isName);
   }
 
   #makeRow() {
@@ -136,6 +159,7 @@ export class Grid {
     row.element.style.transform = `translateY(${index * height}px)`;
     row.element.setAttribute("aria-rowindex", index + 2);
     row.element.setAttribute("aria-selected", record.symbol === this.#chosen);
+    row.element.dataset.watched = this.#isWatched(record.symbol);
     const same = row.symbol === record.symbol;
     if (same && row.version === record.version) return;
     for (let i = 0; i < COLUMNS.length; i += 1) {
@@ -163,8 +187,9 @@ export class Grid {
 
   #mark(row, record) {
     const halt = this.#quotes.haltOf(record);
-    const wanted = `${halt}|${record.incomplete}|${record.firm}`;
-    row.element.dataset.doubt = halt !== "" || record.incomplete || !record.firm;
+    const mixed = record.namesakes > 1;
+    const wanted = `${halt}|${record.incomplete}|${record.firm}|${mixed}`;
+    row.element.dataset.doubt = halt !== "" || record.incomplete || !record.firm || mixed;
     const cell = row.cells[COLUMNS.length - 1];
     if (cell.dataset.marks === wanted) return;
     cell.dataset.marks = wanted;
@@ -172,12 +197,17 @@ export class Grid {
     if (halt !== "") cell.append(element("span", { class: "mark halted" }, halt));
     if (record.incomplete) cell.append(element("span", { class: "mark" }, "incomplete"));
     if (!record.firm) cell.append(element("span", { class: "mark" }, "not firm"));
+    if (mixed) cell.append(element("span", { class: "mark", title: "Instruments of several venues have this symbol: their quotes mix here" }, "mixed"));
   }
 
   #onKey(event) {
     if (event.target !== this.#root) return;
     const shown = this.#quotes.shown();
     if (shown.length === 0) return;
+    if (event.key === "Enter" && this.#chosen !== "") {
+      this.#onOpen(this.#chosen);
+      return;
+    }
     const page = Math.max(1, Math.floor(this.#root.clientHeight / this.#rowHeight()) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -shown.length, End: shown.length };
     const step = steps[event.key];

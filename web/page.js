@@ -1,16 +1,22 @@
-// The gateway's page: connects the link, the quotes, the grid and the chart.
+// The gateway's page: connects the link, the quotes, the grid, the chart and the open instrument.
 
 import { Chart } from "./chart.js";
-import { ask, Link } from "./connection.js";
+import { ask } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
-import { showFindings, summary } from "./findings.js";
+import { showFindings } from "./findings.js";
 import { Grid } from "./grid.js";
+import { gatewayState, showGateway, showTab } from "./header.js";
 import { showHealth } from "./health.js";
+import { Instrument } from "./instrument.js";
+import { InstrumentPanel } from "./instrument-panel.js";
 import { showLatency } from "./latency.js";
+import { Link } from "./link.js";
 import { setText } from "./morph.js";
 import { Quotes } from "./quotes.js";
+import { formatRoute, parseRoute } from "./route.js";
 import { askToken, at, startShell } from "./shell.js";
 import { Subscription } from "./subscription.js";
+import { WatchList } from "./watchlist.js";
 
 /** Interval at which a view sorted by value is drawn: values and order change together, slowly enough to read. */
 const SORT_EVERY_MS = 500;
@@ -20,14 +26,76 @@ const CLOCK_EVERY_MS = 1_000;
 const MAX_FOLLOWED = 500;
 
 const quotes = new Quotes();
+const watchList = new WatchList();
+const instrument = new Instrument(() => frame.ask(), () => {
+  view.change({ venue: instrument.venue });
+  view.showInstrument();
+});
+const panel = new InstrumentPanel({ facts: at("facts"), ladder: at("ladder"), tape: at("tape"), book: at("book-state"), time: at("book-time"), note: at("facts-note") });
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
 const grid = new Grid(at("quotes"), quotes, {
   onChoose(symbol) {
     chart.choose(symbol, quotes.find(symbol));
+    if (view.route.symbol !== "" && view.route.symbol !== symbol) view.change({ symbol, venue: venueOf(symbol) });
+    view.showInstrument();
     frame.ask();
   },
+  onOpen: (symbol) => view.open(symbol),
   onView: () => frame.ask(true),
+  isWatched: (symbol) => watchList.has(symbol),
 });
+
+/** The venue of the symbol's first instrument. */
+const venueOf = (symbol) => quotes.find(symbol)?.venue.split(", ")[0] ?? "";
+
+/** What the address says: the overview or an open instrument, and the filters. */
+const view = {
+  route: parseRoute(location.hash),
+  sought: "", // symbol whose row is to be scrolled to once it is known
+  /** The filter of feeds and sinks. */
+  get filter() {
+    return { text: this.route.filter, bad: this.route.bad };
+  },
+  /** Changes the address in place: choosing a row or typing is no step of the browser's history. */
+  change(parts) {
+    this.route = { ...this.route, ...parts };
+    history.replaceState(null, "", formatRoute(this.route));
+  },
+  /** Opens an instrument, as a step of the history. */
+  open(symbol) {
+    location.hash = formatRoute({ ...this.route, symbol, venue: venueOf(symbol) });
+  },
+  /** Follows the address, at the start and when the user has changed it. */
+  follow() {
+    this.route = parseRoute(location.hash);
+    const { symbol, venue, search, watched, filter, bad } = this.route;
+    at("filter").value = filter;
+    at("only-bad").setAttribute("aria-pressed", bad);
+    document.body.dataset.view = symbol === "" ? "overview" : "instrument";
+    at("search").value = search;
+    quotes.search(search);
+    quotes.watch(watched ? watchList : null);
+    at("watched").setAttribute("aria-pressed", watched);
+    instrument.open(venue, symbol);
+    if (symbol !== "" && symbol !== grid.chosen) grid.choose(symbol);
+    else this.showInstrument();
+    this.sought = symbol;
+    frame.ask(true);
+  },
+  showInstrument() {
+    const { symbol, venue } = this.route;
+    instrument.open(venue, symbol);
+    const chosen = grid.chosen;
+    at("overview-link").href = formatRoute({ ...this.route, symbol: "" });
+    at("instrument-link").href = formatRoute({ ...this.route, symbol: chosen, venue: symbol === chosen ? venue : venueOf(chosen) });
+    at(symbol === "" ? "overview-link" : "instrument-link").setAttribute("aria-current", "page");
+    at(symbol === "" ? "instrument-link" : "overview-link").removeAttribute("aria-current");
+    at("watch").disabled = chosen === "";
+    at("watch").setAttribute("aria-pressed", watchList.has(chosen));
+    setText(at("chart-venue"), symbol === chosen ? venue : venueOf(chosen));
+    setText(at("watched"), `★ Watch list (${count(watchList.size)})`);
+  },
+};
 
 let report = null;
 let tokenMissing = false;
@@ -49,18 +117,24 @@ const frame = {
         this.drawn = now;
         this.viewChanged = false;
         grid.draw();
+        if (quotes.find(view.sought)) {
+          grid.reveal(view.sought);
+          view.sought = "";
+        }
       } else if (this.later === 0) {
         this.later = setTimeout(() => {
           this.later = 0;
           this.ask();
         }, wait);
       }
+      panel.draw(instrument);
       chart.draw(now, link.live ? (link.late ? link.asOf : Date.now()) : 0);
       const shown = quotes.shown().length;
       const total = `${count(quotes.size)} ${quotes.size === 1 ? "symbol" : "symbols"}`;
       setText(at("count"), shown === quotes.size ? total : `${count(shown)} of ${total}`);
       setText(at("empty"), emptyText(shown));
       at("empty").hidden = shown > 0;
+      at("quotes").dataset.mixed = quotes.areMixed;
       if (grid.chosen === "" && shown > 0) grid.choose(quotes.shown()[0].symbol);
       else subscription.update();
     });
@@ -70,6 +144,7 @@ const frame = {
 function emptyText(shown) {
   if (shown > 0) return "";
   if (tokenMissing) return "Sign in to see quotes.";
+  if (quotes.size > 0 && view.route.watched && quotes.searched === "") return "The watch list is empty here. The star of an instrument adds it.";
   if (quotes.size > 0) return `No symbol contains “${quotes.searched}”.`;
   return link.live ? "No quotes yet. They appear with the first message of a feed." : "";
 }
@@ -78,6 +153,7 @@ const link = new Link({
   report(next) {
     report = next;
     tokenMissing = false;
+    instrument.tend(report);
     showReport();
   },
   open() {
@@ -129,11 +205,14 @@ const names = {
     try {
       if (link.live) {
         const from = this.next;
-        const { symbols, next } = await ask(`api/symbols?first=${from}`);
+        const { symbols, venues, next } = await ask(`api/symbols?first=${from}`);
         if (from === this.next) {
-          quotes.name(symbols);
+          quotes.name(symbols, venues);
           this.next = next;
-          if (symbols.length > 0) frame.ask();
+          if (symbols.length > 0) {
+            view.showInstrument();
+            frame.ask();
+          }
           if (symbols.length >= 2_000) return this.poll();
         }
       }
@@ -154,10 +233,13 @@ function showLink() {
   let text = "Connecting";
   const asOf = `Data as of ${timeOfDay(link.asOf * 1e6).slice(0, 8)}`;
   if (tokenMissing) [state, text] = ["error", link.heard === 0 ? "Token required" : `Token required. ${asOf}`];
-  else if (link.live && report) ({ state, text } = summary(report.findings));
+  else if (link.live && report) ({ state, text } = gatewayState(report));
   else if (link.heard !== 0) [state, text] = ["error", `Connection lost. ${asOf}`];
   pill.dataset.state = state;
   setText(at("health-text"), text);
+  pill.title = text;
+  showTab({ state, text });
+  body.dataset.signedOut = tokenMissing;
   // The countdown is not part of the status text: a screen reader would read it out each second.
   const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
   setText(at("retry"), !link.live && !tokenMissing && link.retryAt !== 0 ? (wait > 0 ? `Next retry in ${wait} s` : "Retrying") : "");
@@ -168,7 +250,8 @@ function showLink() {
 
 function showReport() {
   showFindings(report, at("findings"));
-  showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") });
+  showGateway(report);
+  showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") }, view.filter);
   showRingChoice();
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
   if (ring) showLatency(ring[at("latency-which").value], at("latency"));
@@ -188,11 +271,49 @@ function showRingChoice() {
   select.parentElement.hidden = rings.length < 2;
 }
 
-at("search").addEventListener("input", (event) => {
-  quotes.search(event.target.value);
+function filter() {
+  quotes.search(at("search").value);
+  quotes.watch(view.route.watched ? watchList : null);
+  at("watched").setAttribute("aria-pressed", view.route.watched);
   at("quotes").scrollTop = 0;
   frame.ask(true);
+}
+
+at("search").addEventListener("input", (event) => {
+  view.change({ search: event.target.value.trim() });
+  filter();
 });
+at("watched").addEventListener("click", () => {
+  view.change({ watched: !view.route.watched });
+  filter();
+});
+at("watch").addEventListener("click", () => {
+  watchList.toggle(grid.chosen);
+  view.showInstrument();
+  filter();
+});
+at("filter").addEventListener("input", (event) => {
+  view.change({ filter: event.target.value.trim() });
+  if (report) showReport();
+});
+at("only-bad").addEventListener("click", () => {
+  view.change({ bad: !view.route.bad });
+  at("only-bad").setAttribute("aria-pressed", view.route.bad);
+  if (report) showReport();
+});
+watchList.follow(() => {
+  view.showInstrument();
+  filter();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // its address is not one of a view
+  at("quotes").focus();
+});
+addEventListener("hashchange", () => {
+  view.follow();
+  if (report) showReport();
+});
+view.follow();
 startShell(() => {
   chart.recolour();
   frame.ask();

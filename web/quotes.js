@@ -6,11 +6,14 @@ const EMPTY = { price: null, shares: 0 };
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
-    state: "", version: 0, bidMove: 0, askMove: 0,
+    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", namesakes: 0,
   };
 }
 
 const move = (from, to) => (from === null || to === null || from === to ? 0 : Math.sign(to - from));
+
+/** Keys that quotes do not change. */
+const NAMES = new Set(["symbol", "venue"]);
 
 /** States in which an instrument does not trade. */
 const HALTED = new Set(["halted", "paused", "quotation_only", "operational_halt"]);
@@ -21,7 +24,9 @@ export class Quotes {
   #key = "symbol";
   #descending = false;
   #search = "";
+  #watched = null; // shows only what it has
   #stale = true;
+  #venues = new Set(); // of the named instruments
 
   get size() {
     return this.#records.size;
@@ -31,9 +36,22 @@ export class Quotes {
     return this.#records.get(symbol);
   }
 
-  /** Adds symbols without a quote. */
-  name(symbols) {
-    for (const symbol of symbols) this.#record(symbol);
+  /** Adds instruments without a quote. Those of several venues with one symbol share a record, and their quotes mix. */
+  name(symbols, venues = []) {
+    symbols.forEach((symbol, index) => {
+      const record = this.#record(symbol);
+      const venue = venues[index] ?? "";
+      this.#venues.add(venue);
+      record.namesakes += 1;
+      if (record.namesakes === 1) record.venue = venue;
+      else if (!record.venue.split(", ").includes(venue)) record.venue += `, ${venue}`;
+      record.version += 1;
+    });
+  }
+
+  /** Whether the instruments have more than one venue. */
+  get areMixed() {
+    return this.#venues.size > 1;
   }
 
   /** Applies one parsed line; returns the record that it changed, or undefined. */
@@ -49,6 +67,7 @@ export class Quotes {
   /** Removes all symbols. */
   forget() {
     this.#records.clear();
+    this.#venues.clear();
     this.#stale = true;
   }
 
@@ -56,7 +75,9 @@ export class Quotes {
   blank(symbols = [...this.#records.keys()]) {
     for (const symbol of symbols) {
       const record = this.#records.get(symbol);
-      if (record) Object.assign(record, recordOf(symbol), { version: record.version + 1 });
+      if (!record) continue;
+      const { venue, namesakes, version } = record;
+      Object.assign(record, recordOf(symbol), { venue, namesakes, version: version + 1 });
     }
   }
 
@@ -69,6 +90,12 @@ export class Quotes {
   /** Shows only symbols that contain the text, in any case. */
   search(text) {
     this.#search = text.trim().toUpperCase();
+    this.#stale = true;
+  }
+
+  /** Shows only the symbols of a list with has(symbol); null: all. Call it again when the list has changed. */
+  watch(list) {
+    this.#watched = list;
     this.#stale = true;
   }
 
@@ -88,7 +115,7 @@ export class Quotes {
 
   /** Whether quotes change the order. */
   get sortedByValue() {
-    return this.#key !== "symbol";
+    return !NAMES.has(this.#key);
   }
 
   /** Returns the records to show, in order. resort: sort again even if only values have changed. */
@@ -96,7 +123,8 @@ export class Quotes {
     if (!this.#stale && !(resort && this.sortedByValue)) return this.#shown;
     this.#stale = false;
     const all = [...this.#records.values()];
-    this.#shown = this.#search === "" ? all : all.filter((record) => record.symbol.toUpperCase().includes(this.#search));
+    const watched = this.#watched === null ? all : all.filter(({ symbol }) => this.#watched.has(symbol));
+    this.#shown = this.#search === "" ? watched : watched.filter((record) => record.symbol.toUpperCase().includes(this.#search));
     this.#shown.sort(this.#compare());
     return this.#shown;
   }

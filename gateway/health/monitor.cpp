@@ -59,6 +59,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             auto& state = state_.feeds.emplace_back();
             state.name = config.name;
             state.ring = config.ring;
+            state.channel = *config.channel;
             state.format = config.format.name();
             state.listen = feed.receiver().report().local.to_string();
             if (config.connect.empty())

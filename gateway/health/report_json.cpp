@@ -48,16 +48,16 @@ std::string list_of(const std::vector<Part>& parts, More... more);
 
 std::string json_of(const FeedState& feed, Utc utc) {
     return fmt::format(
-        R"({{"name":{},"ring":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
-        R"("packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},"missing":{},)"
-        R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{},)"
-        R"("lines":{}}})",
-        json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
+        R"({{"name":{},"ring":{},"channel":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},)"
+        R"("quotes":{},"packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},)"
+        R"("missing":{},"undecodable":{},"kernel_drops":{},"channel_state":{},"session_over":{},)"
+        R"("instruments_halted":{},"instruments_incomplete":{},"lines":{}}})",
+        json_string(feed.name), json_string(feed.ring), feed.channel, feed.format, json_string(feed.listen),
         json_string(feed.interface), feed.datagrams, feed.bytes, feed.quotes, feed.datagrams_per_second,
         feed.quotes_per_second, utc.or_null(feed.last_datagram),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
-        feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete,
-        list_of(feed.lines, utc));
+        feed.dropped.count, json_string(feed.channel_state), feed.session_over, feed.instruments_halted,
+        feed.instruments_incomplete, list_of(feed.lines, utc));
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {

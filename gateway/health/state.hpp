@@ -70,6 +70,7 @@ struct LineState {
 struct FeedState {
     std::string name;
     std::string ring;
+    std::uint16_t channel{0};  ///< Of its events in the ring.
     std::string format;
     std::string listen;
     std::string interface;  ///< Empty: the kernel's choice.

@@ -24,6 +24,9 @@ except ImportError as missing:
 # Occurs only while the gateway's main thread is stopped.
 NOT_ASKED = {("/api/reload", "post", "202")}
 
+# Feeds of the format "quotes" have no trades; the web sink's test has them.
+NOT_SEEN = "Instrument.trades."
+
 arguments = argparse.ArgumentParser()
 arguments.add_argument("openapi")
 for name in ("good", "bad", "locked", "token", "admin", "admin-token", "config", "no-admin"):
@@ -109,8 +112,8 @@ def ask(address, path, method="get", **headers):
     return connection, answer
 
 
-PAGES = ("/api/quotes", "/api/symbols", "/api/health", "/api/history", "/api/events", "/api/events.csv", "/health",
-         "/metrics")
+PAGES = ("/api/quotes", "/api/symbols", "/api/instruments?symbol=AAPL", "/api/health", "/api/history", "/api/events",
+         "/api/events.csv", "/health", "/metrics")
 for address in (given.good, given.bad):
     for page in PAGES:
         ask(address, page)
@@ -122,6 +125,7 @@ ask(given.good, "/api/symbols?first=x")
 ask(given.good, "/api/history?step=90")
 ask(given.good, "/api/events?kind=x")
 ask(given.good, "/api/events.csv?kind=x")
+ask(given.good, "/api/instruments")
 for page in PAGES:
     ask(given.locked, page)
     ask(given.locked, page, Authorization=f"Bearer {given.token}")
@@ -152,6 +156,6 @@ ask(given.admin, "/api/reload", "post", Authorization=bearer)
 promised = {(path, method, status) for path, methods in described["paths"].items()
             for method, what in methods.items() for status in what["responses"]}
 faults += [f"{method} {path}: {status} was never answered" for path, method, status in promised - asked - NOT_ASKED]
-faults += [f"{name} was never answered" for name in every - seen]
+faults += [f"{name} was never answered" for name in every - seen if not name.startswith(NOT_SEEN)]
 print("\n".join(sorted(set(faults))))
 sys.exit(1 if faults else 0)

@@ -22,19 +22,23 @@ export async function freePort() {
   }
 }
 
-/** Starts a gateway with one feed and one web sink. more: further arguments. web: settings of the web sink. */
-export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes" } = {}) {
+/**
+ * Starts a gateway with one feed and one web sink. more: further arguments. web: settings of the web sink. feeds: names
+ * of the further feeds among the arguments. stale: seconds of silence that are a fault; 0: none, a slow machine is not one.
+ */
+export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes", feeds = [], metrics = "off", stale = 0 } = {}) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
   const child = spawn(program, [
-    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format}`,
-    "--web", web, "--metrics", "off", ...more,
+    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format},stale_seconds=${stale}`,
+    "--web", web, "--metrics", metrics, ...more,
   ]);
   let said = "";
   const told = new Promise((done, failed) => {
     const hear = (data) => {
       said += data;
       // Standard output and the log on standard error arrive by two pipes, in any order.
-      if ([READY, FEED, PAGE].every((mark) => mark.test(said))) done();
+      const marks = [READY, FEED, PAGE, ...feeds.map((name) => new RegExp(`feed '${name}': listens on`))];
+      if (marks.every((mark) => mark.test(said))) done();
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
@@ -47,6 +51,11 @@ export async function startGateway(more = [], { web = "listen=127.0.0.1:0", prog
   return {
     url,
     feedPort: Number(feedPort),
+    pid: child.pid,
+    /** The port of a tcp sink. */
+    listening: (name) => Number(new RegExp(`tcp sink '${name}': .*?:(\\d+)\\s`).exec(said)[1]),
+    /** The port of another feed. */
+    portOf: (name) => Number(new RegExp(`feed '${name}': listens on [\\d.]+:(\\d+),`).exec(said)[1]),
     async stop() {
       child.kill("SIGTERM");
       await ended;

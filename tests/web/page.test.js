@@ -1,16 +1,12 @@
 // The page in real Chromium shows the data that was sent.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { chromium } from "playwright-core";
-
+import { PATIENCE_MS, faults, launch, open as openIn, overflow, picture as pictureOf } from "./browser.js";
 import { Sender, freePort, startGateway } from "./gateway.js";
-
-const PATIENCE_MS = 30_000;
-const screenshots = process.env.MILLPOND_SCREENSHOTS ?? "../../build/screenshots";
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const INCOMPLETE = 1;
 const HALTED = 2;
@@ -22,15 +18,17 @@ const PLANTED = [
   { symbol: "EMPTY", bid: 0, ask: 0, bidSize: 0, askSize: 0 },
 ];
 
+const folder = mkdtempSync(join(tmpdir(), "millpond-page-"));
+const WIDE = { width: 1440, height: 900 };
+
 let gateway;
 let sender;
 let browser;
 let page;
 
 before(async () => {
-  mkdirSync(screenshots, { recursive: true });
   gateway = await startGateway();
-  browser = await chromium.launch({ executablePath: process.env.MILLPOND_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await launch();
   sender = new Sender(gateway.feedPort);
   page = await open(gateway.url, { viewport: { width: 1280, height: 1000 } });
 });
@@ -39,29 +37,15 @@ after(async () => {
   await browser?.close();
   sender?.close();
   await gateway?.stop();
+  rmSync(folder, { recursive: true });
 });
 
-async function open(url, options) {
-  const context = await browser.newContext({ reducedMotion: "no-preference", ...options });
-  context.setDefaultTimeout(PATIENCE_MS);
-  const opened = await context.newPage();
-  opened.on("pageerror", (error) => { throw error; });
-  await opened.goto(url);
-  return opened;
-}
+const open = (url, options) => openIn(browser, url, options);
 
 const row = (symbol) => page.locator("#quotes .body [role=row]:visible", { has: page.getByText(symbol, { exact: true }) });
 const shown = () => page.locator("#quotes .body [role=row]:visible");
 const column = (key) => page.locator(`#quotes .body [role=row]:visible [data-key=${key}]`).allTextContents();
-const picture = (name, of = page) => of.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
-
-/** Serious faults that axe-core finds. */
-async function faults(of) {
-  await of.evaluate(axe);
-  const { violations } = await of.evaluate(() => globalThis.axe.run(document));
-  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
-}
+const picture = (name, of = page) => pictureOf(of, name);
 
 /** Scrolls to the element in its list, which must show it completely. */
 async function reach(of, selector) {
@@ -81,8 +65,6 @@ async function cellOf(of, table, name, title) {
   const titles = await of.locator(`${table} thead th`).allTextContents();
   return of.locator(`${table} tr[data-name="${name}"] > *`).nth(titles.indexOf(title)).textContent();
 }
-
-const overflow = (of) => of.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 test("the quotes on the page are those that were sent", async () => {
   await sender.send(PLANTED);
@@ -116,10 +98,10 @@ test("five thousand symbols are searched, sorted and scrolled, and few rows are 
   await page.getByLabel("Search symbols").fill("");
   await page.getByRole("button", { name: "Bid", exact: true }).click();
   await page.locator("[data-key=bid][aria-sort=descending]").waitFor();
-  for (const [index, symbol] of ["BRK.B", "MSFT", "AAPL"].entries()) {  // once all are followed
-    await page.locator(`#quotes .body [aria-rowindex="${index + 2}"]`).getByText(symbol, { exact: true }).waitFor();
+  // The one that was not in view is the last to come: then all are followed.
+  for (const [index, symbol] of [[6, "S4999"], [2, "BRK.B"], [3, "MSFT"], [4, "AAPL"]]) {
+    await page.locator(`#quotes .body [aria-rowindex="${index}"]`).getByText(symbol, { exact: true }).waitFor();
   }
-  assert.deepEqual((await column("symbol")).slice(0, 3), ["BRK.B", "MSFT", "AAPL"]);
   await page.getByRole("button", { name: "Symbol" }).click();
   await page.locator("#quotes").evaluate((grid) => { grid.scrollTop = grid.scrollHeight; });
   await row("ZVZZT").waitFor();
@@ -166,16 +148,15 @@ test("rows sorted by a value are in order whenever they are drawn", async () => 
 });
 
 test("sorted by a value, every one of five thousand symbols is current, and the page says how late it is", async () => {
-  const view = await open(gateway.url, { viewport: { width: 1440, height: 900 } });
-  await view.getByText("5,005 symbols").waitFor();
-  await view.getByRole("button", { name: "Bid", exact: true }).click();
-  await view.locator('#quotes .body [aria-rowindex="2"]').getByText("BRK.B").waitFor();
+  await page.setViewportSize(WIDE);
+  await page.getByRole("button", { name: "Bid", exact: true }).click();
+  await page.locator('#quotes .body [aria-rowindex="2"]').getByText("BRK.B").waitFor();
   for (const round of [1, 2]) {
     for (let i = 0; i < 5_000; i += 25) {
       await sender.send(Array.from({ length: 25 }, (_, n) => ({ symbol: `S${String(i + n).padStart(4, "0")}`, bid: 10_000 * round + i + n, ask: 10_000 * round + i + n + 100 })));
     }
     /** Rows that differ from the sent data; null until those of this scroll position are drawn. */
-    const wrong = (top) => view.evaluate(([base, from]) => {
+    const wrong = (top) => page.evaluate(([base, from]) => {
       const rows = [...document.querySelectorAll("#quotes .body [role=row]:not([hidden])")];
       const height = rows[0].offsetHeight;
       const last = Math.max(...rows.map((row) => Number(row.getAttribute("aria-rowindex"))));
@@ -184,20 +165,20 @@ test("sorted by a value, every one of five thousand symbols is current, and the 
         .filter(([symbol, bid]) => /^S\d/.test(symbol) && bid !== ((base + Number(symbol.slice(1))) / 10_000).toFixed(4));
     }, [10_000 * round, top]);
     for (const top of [0, 70_000, 139_000]) {
-      await view.locator("#quotes").evaluate((grid, to) => { grid.scrollTop = to; }, top);
+      await page.locator("#quotes").evaluate((grid, to) => { grid.scrollTop = to; }, top);
       let rows = null;
       for (const end = Date.now() + PATIENCE_MS; (rows === null || rows.length !== 0) && Date.now() < end;) {
-        await view.waitForTimeout(50);
+        await page.waitForTimeout(50);
         rows = await wrong(top);
       }
       assert.deepEqual(rows, [], `round ${round}, ${top} px`);
-      const bids = (await view.locator("#quotes .body [role=row]:visible [data-key=bid]").allTextContents()).filter(Boolean).map(Number);
+      const bids = (await page.locator("#quotes .body [role=row]:visible [data-key=bid]").allTextContents()).filter(Boolean).map(Number);
       assert.ok(bids.length > 10);
     }
-    await view.locator("#quotes").evaluate((grid) => { grid.scrollTop = 0; });
+    await page.locator("#quotes").evaluate((grid) => { grid.scrollTop = 0; });
   }
-  await view.locator("#lag:empty").waitFor({ state: "attached" });
-  await view.context().close();
+  await page.locator("#lag:empty").waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Symbol" }).click();
 });
 
 test("a page whose data is held up says by how much, and draws its chart no further", async () => {
@@ -230,18 +211,17 @@ test("a search shows only what it finds: one row, or none with the reason", asyn
 });
 
 test("prices, marks and latencies are whole at every width", async () => {
-  const view = await open(gateway.url, { viewport: { width: 1600, height: 900 } });
-  const bid = view.locator("#quotes .body [role=row]:visible [data-key=bid]").first();
-  await view.getByText("189.2400", { exact: true }).waitFor();
+  const bid = page.locator("#quotes .body [role=row]:visible [data-key=bid]").first();
+  await page.getByText("189.2400", { exact: true }).waitFor();
   await sender.send([{ ...PLANTED[1], flags: INCOMPLETE | HALTED }]);
-  await view.locator("#quotes .body .mark.halted").first().waitFor();
+  await page.locator("#quotes .body .mark.halted").first().waitFor();
   for (const width of [1920, 1501, 1499, 1440, 1300, 1151, 1149, 1000, 861, 859, 600, 390, 360]) {
-    await view.setViewportSize({ width, height: 900 });
-    const cut = await view.locator("#quotes .body [role=row]:visible .price").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent));
+    await page.setViewportSize({ width, height: 900 });
+    const cut = await page.locator("#quotes .body [role=row]:visible .price").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent));
     assert.deepEqual(cut, [], `${width} px`);
-    const marks = await view.locator("#quotes .body [role=row]:visible [data-key=state]").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.parentElement.clientHeight).map((cell) => cell.textContent));
+    const marks = await page.locator("#quotes .body [role=row]:visible [data-key=state]").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.parentElement.clientHeight).map((cell) => cell.textContent));
     assert.deepEqual(marks, [], `${width} px`);
-    const tooWide = await view.locator("#latency").evaluate(async (place) => {
+    const tooWide = await page.locator("#latency").evaluate(async (place) => {
       const { showLatency } = await import("/latency.js");
       const wide = { count: 1, p50: 9.99e6, p90: 9.99e6, p99: 9.99e6, p999: 9.99e6, max: 9.99e6 };
       const bars = Array.from({ length: 28 }, (_, power) => [2 ** power, 1]); // a busy machine: 1 ns to 134 ms
@@ -250,54 +230,47 @@ test("prices, marks and latencies are whole at every width", async () => {
     });
     assert.equal(tooWide, 0, `${width} px`);
     assert.equal(await bid.isVisible(), true);
-    assert.equal(await overflow(view), 0, `${width} px`);
+    assert.equal(await overflow(page), 0, `${width} px`);
   }
   await sender.send([PLANTED[1]]);
-  await view.context().close();
 });
 
 test("state, feeds and sinks are in the first screen", async () => {
-  const view = await open(gateway.url, { viewport: { width: 1440, height: 900 } });
+  await page.setViewportSize(WIDE);
   for (const place of ["#feeds tr[data-name=planted]", "#sinks tr[data-name=web]", "#quotes"]) {
-    await view.locator(place).waitFor();
-    const { y, height } = await view.locator(place).boundingBox();
+    await page.locator(place).waitFor();
+    const { y, height } = await page.locator(place).boundingBox();
     assert.ok(y + Math.min(height, 200) < 900, `${place}: ${y}`);
   }
-  await view.context().close();
 });
 
 test("selected text survives updates", async () => {
-  const wide = await open(gateway.url, { viewport: { width: 1440, height: 900 } });
-  await wide.locator("#feeds tr[data-name=planted]").waitFor();
-  await wide.evaluate(() => {
+  await page.locator("#feeds tr[data-name=planted]").waitFor();
+  await page.evaluate(() => {
     const range = document.createRange();
     range.selectNodeContents(document.querySelector("#feeds small"));
     getSelection().removeAllRanges();
     getSelection().addRange(range);
   });
-  const updates = await wide.evaluate(() => new Promise((done) => {
+  const updates = await page.evaluate(() => new Promise((done) => {
     let seen = 0;
     new MutationObserver(() => { seen += 1; if (seen === 4) done(seen); }).observe(document.querySelector("#feeds"), { subtree: true, childList: true, characterData: true });
   }));
   assert.equal(updates, 4);
-  assert.match(await wide.evaluate(() => getSelection().toString()), /quotes on 127/);
-  await wide.context().close();
+  assert.match(await page.evaluate(() => getSelection().toString()), /quotes on 127/);
 });
 
 test("the page asks only for the rows in view", async () => {
-  const view = await open(gateway.url, { viewport: { width: 1440, height: 900 } });
-  await view.getByText("5,005 symbols").waitFor();
   const received = [];
-  view.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => received.push(...payload.toString().split("\n").filter(Boolean))));
-  await view.reload();
-  await view.getByText("5,005 symbols").waitFor();
-  await view.locator("#quotes .body [role=row]:visible [data-key=bid]").first().getByText("189.2400").waitFor();
+  page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => received.push(...payload.toString().split("\n").filter(Boolean))));
+  await page.reload();
+  await page.getByText("5,005 symbols").waitFor();
+  await page.locator("#quotes .body [role=row]:visible [data-key=bid]").first().getByText("189.2400").waitFor();
   received.length = 0;
   await sender.send([{ symbol: "S4900", bid: 10_000, ask: 10_100 }, { symbol: "AAPL", bid: 1_892_500, ask: 1_892_700 }]);
-  await view.getByText("189.2500", { exact: true }).waitFor();
+  await page.getByText("189.2500", { exact: true }).waitFor();
   const quoted = received.filter((line) => line.includes('"type":"quote"'));
   assert.ok(quoted.every((line) => !line.includes("S4900")), quoted.join("\n"));
-  await view.context().close();
 });
 
 test("keys choose a symbol, whose chart is drawn", async () => {
@@ -335,37 +308,15 @@ test("light and wide: nothing overflows and axe finds no serious fault", async (
 });
 
 test("dark on a phone: nothing overflows and axe finds no serious fault", async () => {
-  const phone = await open(gateway.url, { viewport: { width: 390, height: 844 }, colorScheme: "dark", reducedMotion: "reduce" });
-  await phone.getByText("5,005 symbols").waitFor();
-  await phone.locator("#feeds tr[data-name=planted]").waitFor();
-  await phone.locator("#prices canvas").first().waitFor();
-  assert.equal(await overflow(phone), 0);
-  assert.deepEqual(await faults(phone), []);
-  await picture("dark-phone", phone);
-  await phone.setViewportSize({ width: 1680, height: 1000 });
-  await picture("dark-wide", phone);
-  assert.equal(await overflow(phone), 0);
-  await phone.context().close();
-});
-
-test("a dead sink is shown", async (t) => {
-  const other = await startGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"]);
-  const feed = new Sender(other.feedPort);
-  try {
-    const view = await open(other.url, { viewport: { width: 1280, height: 1000 } });
-    await view.locator("#health[data-state=warning]").waitFor();
-    const begin = Date.now();
-    await feed.send(PLANTED);
-    await view.locator("#health[data-state=error]").waitFor();
-    t.diagnostic(`shown after ${Date.now() - begin} ms`);
-    assert.match(await finding(view, "sink behind: sink 'rows'").textContent(), /No space left on device/);
-    assert.match(await view.locator("#health").textContent(), /^1 error/);
-    await picture("dead-sink", view);
-    await view.context().close();
-  } finally {
-    feed.close();
-    await other.stop();
-  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  assert.equal(await overflow(page), 0);
+  assert.deepEqual(await faults(page), []);
+  await picture("dark-phone");
+  await page.setViewportSize({ width: 1680, height: 1000 });
+  await picture("dark-wide");
+  assert.equal(await overflow(page), 0);
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "no-preference" });
 });
 
 test("a sink whose broker is not there is shown", async (t) => {
@@ -424,29 +375,48 @@ test("a lost gateway: data is grey and dated, and comes back without a reload", 
   }
 });
 
-test("findings are a list, newest first, with age, meaning and advice", async () => {
-  const other = await startGateway(["--csv", "name=rows,path=/dev/full,flush_ms=50"]);
+test("findings are a list, errors first, then the newest; each opens to its meaning and advice; each ring has its latencies", async (t) => {
+  const ring = `test-web-second-${process.pid}`;
+  const other = await startGateway([
+    "--csv", "name=rows,path=/dev/full,flush_ms=50",
+    "--ring", `name=${ring},huge_pages=none`, "--feed", `name=second,ring=${ring},listen=127.0.0.1:0,format=quotes,stale_seconds=0`,
+  ], { stale: 10, feeds: ["second"] });
   const feed = new Sender(other.feedPort);
   const view = await open(other.url, { viewport: { width: 1440, height: 900 } });
   try {
     await finding(view, "no datagrams: feed 'planted'").waitFor();
+    await view.locator("#health[data-state=warning], #health[data-state=waiting]").waitFor();
+    const begin = Date.now();
     await feed.send(PLANTED);
     await view.locator("#quotes .body [role=row]:visible").nth(PLANTED.length - 1).waitFor();
     const top = () => view.evaluate(() => ["feeds-panel", "quotes-panel"].map((id) => document.getElementById(id).getBoundingClientRect().top));
     const before = await top();
     await finding(view, "sink behind: sink 'rows'").waitFor();
-    await view.waitForTimeout(50);
+    t.diagnostic(`a dead sink is shown after ${Date.now() - begin} ms`);
+    assert.match(await finding(view, "sink behind: sink 'rows'").textContent(), /No space left on device/);
+    await view.locator("#health[data-state=error]", { hasText: /^1 error/ }).waitFor();
     feed.lose(7);
     await feed.send([PLANTED[0]]);
     await finding(view, "gap: feed 'planted'").waitFor();
     const titles = await view.locator("#findings strong").allTextContents();
-    assert.ok(titles.indexOf("gap: feed 'planted'") < titles.indexOf("sink behind: sink 'rows'"), titles.join(", "));
-    for (const text of await view.locator("#findings li").allTextContents()) assert.match(text, /, since \d\d:\d\d:\d\d$/);
+    assert.deepEqual(titles.filter((title) => /^(gap|sink behind)/.test(title)), ["sink behind: sink 'rows'", "gap: feed 'planted'"]);
+    for (const text of await view.locator("#findings summary").allTextContents()) assert.match(text, /, since \d\d:\d\d:\d\d$/);
     assert.match(await finding(view, "gap: feed 'planted'").textContent(), /marked incomplete.*nstat -az UdpRcvbufErrors/);
+    assert.ok((await finding(view, "gap: feed 'planted'").locator("code").allTextContents()).includes("nstat -az UdpRcvbufErrors"));
+    const behind = finding(view, "sink behind: sink 'rows'");
+    assert.equal(await behind.locator("details > p").isVisible(), false);
+    await behind.locator("summary").click();
+    await behind.locator("details > p").waitFor();
+    const age = await behind.locator(".age").textContent();
+    await view.waitForFunction((was) => document.querySelector("#findings [open] .age").textContent !== was, age);
+    assert.equal(await behind.locator("details > p").isVisible(), true, "an update closes it");
     assert.deepEqual(await faults(view), []);
     assert.deepEqual(await top(), before, "findings move the page");
+    assert.equal(await view.locator("#latency-ring").locator("option").count(), 2);
+    await view.locator("#latency-ring").selectOption(ring);
+    await view.locator("#latency table").waitFor();
+    assert.equal(await view.locator("#latency-ring").inputValue(), ring);
     await reach(view, "#findings li:last-child");
-    assert.ok((await view.locator("#findings code").allTextContents()).includes("nstat -az UdpRcvbufErrors"));
     await picture("findings", view);
     await view.setViewportSize({ width: 390, height: 844 });
     await reach(view, "#findings li:last-child");
@@ -460,7 +430,7 @@ test("findings are a list, newest first, with age, meaning and advice", async ()
 });
 
 test("a wrong token is refused in words, and the right one opens the page", async () => {
-  const file = `${screenshots}/token.txt`;
+  const file = join(folder, "token.txt");
   writeFileSync(file, "a-secret-of-some-length\n", { mode: 0o600 });
   const other = await startGateway([], { web: `listen=127.0.0.1:0,token_file=${file}` });
   const view = await open(other.url, { viewport: { width: 390, height: 844 } });
@@ -490,12 +460,11 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
   } finally {
     await view.context().close();
     await other.stop();
-    rmSync(file);
   }
 });
 
 test("a token of any accepted characters opens the page; one that is changed on the gateway is asked for again", async () => {
-  const file = `${screenshots}/token-changed.txt`;
+  const file = join(folder, "token-changed.txt");
   const port = await freePort();
   const web = `listen=127.0.0.1:${port},token_file=${file}`;
   const signIn = async (view, text) => {
@@ -521,42 +490,21 @@ test("a token of any accepted characters opens the page; one that is changed on 
   } finally {
     await view.context().close();
     await other.stop();
-    rmSync(file);
   }
 });
 
 test("on a small phone the sort arrow and every value of a feed are visible", async () => {
-  const phone = await open(gateway.url, { viewport: { width: 360, height: 740 } });
-  await phone.locator("#feeds tr[data-name=planted] td").first().waitFor();
-  await phone.getByText("5,005 symbols").waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
   for (const key of ["symbol", "bid", "ask"]) {
-    await phone.locator(`#quotes .head [data-key=${key}] button`).click();
-    const [wide, width] = await phone.locator(`#quotes .head [data-key=${key}]`).evaluate((head) => [head.scrollWidth, head.clientWidth]);
+    await page.locator(`#quotes .head [data-key=${key}] button`).click();
+    const [wide, width] = await page.locator(`#quotes .head [data-key=${key}]`).evaluate((head) => [head.scrollWidth, head.clientWidth]);
     assert.ok(wide <= width, `${key}: ${wide} > ${width}`);
   }
-  for (const cell of await phone.locator("#feeds tr[data-name=planted] td").all()) {
+  for (const cell of await page.locator("#feeds tr[data-name=planted] td").all()) {
     const { x, width } = await cell.boundingBox();
     assert.ok(x >= 0 && x + width <= 360, await cell.textContent());
   }
-  assert.equal(await phone.locator("#feeds").evaluate((place) => place.scrollWidth - place.clientWidth), 0);
-  assert.equal(await overflow(phone), 0);
-  await picture("light-phone-360", phone);
-  await phone.context().close();
-});
-
-test("with several rings each has its latencies", async () => {
-  const ring = `test-web-second-${process.pid}`;
-  const other = await startGateway(["--ring", `name=${ring},huge_pages=none`, "--feed", `name=second,ring=${ring},listen=127.0.0.1:0,format=quotes`]);
-  const view = await open(other.url, { viewport: { width: 1280, height: 900 } });
-  try {
-    await view.locator("#latency-ring").waitFor();
-    assert.equal(await view.locator("#latency-ring").locator("option").count(), 2);
-    await view.locator("#latency-ring").selectOption(ring);
-    await view.locator("#latency table").waitFor();
-    assert.equal(await view.locator("#latency-ring").inputValue(), ring);
-    await picture("several-rings", view);
-  } finally {
-    await view.context().close();
-    await other.stop();
-  }
+  assert.equal(await page.locator("#feeds").evaluate((place) => place.scrollWidth - place.clientWidth), 0);
+  assert.equal(await overflow(page), 0);
+  await picture("light-phone-360");
 });

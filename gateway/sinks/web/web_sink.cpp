@@ -4,10 +4,12 @@
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,6 +17,9 @@
 #include <vector>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/json_string.hpp>
+#include <millpond/feed/decimal.hpp>
+#include <millpond/feed/json_text.hpp>
 
 #include "gateway/json_lines/line_runs.hpp"
 #include "gateway/sinks/web/asset.hpp"
@@ -85,6 +90,8 @@ WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages page
       access_(std::move(access)),
       pages_(std::move(pages)),
       log_(std::move(log)),
+      books_(source().books),
+      trades_(core::utc_nanos()),
       network_(std::make_unique<Network>(*this)) {}
 
 WebSink::~WebSink() = default;
@@ -95,6 +102,36 @@ void WebSink::log_refused(std::string_view peer, std::string_view reason) {
     counters_.refused.add();
     log_(service::Severity::warning, settings_.name + ".refused",
          fmt::format("web sink '{}': refused {}: {}", settings_.name, peer, reason));
+}
+
+void WebSink::name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) {
+    JsonLinesSink::name(id, venue, symbol, decimals);
+    venues_.push_back(venue);
+}
+
+Admission WebSink::on(const feed::Trade& trade, std::uint64_t number) {
+    trades_.add(trade);
+    return JsonLinesSink::on(trade, number);
+}
+
+Admission WebSink::on(const feed::TradeBreak& broken, std::uint64_t number) {
+    trades_.add(broken);
+    return JsonLinesSink::on(broken, number);
+}
+
+Admission WebSink::on(const feed::Gap& gap, std::uint64_t number) {
+    trades_.add(gap);
+    return JsonLinesSink::on(gap, number);
+}
+
+Admission WebSink::on(const feed::Clear& clear, std::uint64_t number) {
+    trades_.add(clear);
+    return JsonLinesSink::on(clear, number);
+}
+
+void WebSink::missed(std::uint64_t first, std::uint64_t last) {
+    trades_.note_missed();
+    JsonLinesSink::missed(first, last);
 }
 
 bool WebSink::poll_network() {
@@ -167,6 +204,7 @@ http::Page WebSink::page(const http::Request& request) const {
     }
     if (request.path == "/api/quotes") return quotes(request);
     if (request.path == "/api/symbols") return symbols(request);
+    if (request.path == "/api/instruments") return instruments(request);
     return pages_ ? pages_(request) : http::Page{};
 }
 
@@ -177,11 +215,16 @@ bool WebSink::is_named(std::string_view symbol) const {
     return false;
 }
 
-http::Page WebSink::quotes(const http::Request& request) const {
+std::optional<std::string> WebSink::symbol_of(const http::Request& request) const {
     auto symbol = request.parameter("symbol");
     if (symbol && symbol->empty()) throw http::BadRequest("'symbol' must be the name of an instrument");
     // Forms and URLSearchParams encode a space as '+', which symbols may contain too.
     if (symbol && !is_named(*symbol)) std::ranges::replace(*symbol, '+', ' ');
+    return symbol;
+}
+
+http::Page WebSink::quotes(const http::Request& request) const {
+    const auto symbol = symbol_of(request);
     const auto first = request.number("first", 0);
     const auto limit = request.number("limit", kMaxQuotes / 2, 1, kMaxQuotes);
     std::string body{"{\"quotes\":["};
@@ -203,13 +246,63 @@ http::Page WebSink::quotes(const http::Request& request) const {
 http::Page WebSink::symbols(const http::Request& request) const {
     const auto first = std::min(request.number("first", 0), snapshot().size());
     const auto end = std::min(first + kMaxQuotes, snapshot().size());
-    std::string body{"{\"symbols\":["};
+    std::string symbols;
+    std::string venues;
+    std::string channels;
     for (auto id = first; id < end; ++id) {
-        if (id != first) body += ',';
-        body += snapshot().json_symbol(static_cast<feed::InstrumentId>(id)).view();
+        const auto* const separator = id == first ? "" : ",";
+        const auto instrument = static_cast<feed::InstrumentId>(id);
+        const auto of = channel(instrument);
+        symbols.append(separator).append(snapshot().json_symbol(instrument).view());
+        venues.append(separator).append(core::json_string(venues_[id].view()));
+        channels.append(separator).append(of ? fmt::format("{}", *of) : "null");
     }
-    body += fmt::format("],\"next\":{}}}\n", end);
-    return {.type = "application/json", .body = std::move(body)};
+    return {.type = "application/json",
+            .body = fmt::format("{{\"symbols\":[{}],\"venues\":[{}],\"channels\":[{}],\"next\":{}}}\n", symbols, venues,
+                                channels, end)};
+}
+
+std::optional<std::uint16_t> WebSink::channel(feed::InstrumentId id) const {
+    const auto of_book = books_.channel(id);
+    return of_book ? of_book : snapshot().channel(id);
+}
+
+http::Page WebSink::instruments(const http::Request& request) const {
+    const auto symbol = symbol_of(request);
+    if (!symbol) throw http::BadRequest("'symbol' must be the name of an instrument");
+    std::string body{"{\"instruments\":["};
+    bool first = true;
+    for (std::size_t id = 0; id < snapshot().size(); ++id) {
+        const auto instrument = static_cast<feed::InstrumentId>(id);
+        if (snapshot().symbol(instrument) != *symbol) continue;
+        if (!std::exchange(first, false)) body += ',';
+        append_instrument(body, instrument);
+    }
+    return {.type = "application/json", .body = body + "]}\n"};
+}
+
+void WebSink::append_instrument(std::string& body, feed::InstrumentId id) const {
+    const auto& json = snapshot().json_symbol(id);
+    const auto of = channel(id);
+    const auto levels = of ? books_.channel_depth(*of).depth : books_.common_depth().depth;
+    body += fmt::format(R"({{"symbol":{},"venue":{},"channel":{},"depth":{},"trades":)", json.view(),
+                        core::json_string(venues_[id].view()), of ? fmt::format("{}", *of) : "null",
+                        levels == feed::kFullDepth ? "\"full\"" : fmt::format("{}", levels));
+    const auto* const trades = trades_.find(id);
+    if (trades == nullptr) {
+        body += "null}";
+        return;
+    }
+    const auto price = [&json](feed::Price value) {
+        std::array<char, feed::kMaxJsonBytes> text;
+        return std::string{text.data(), feed::write_price(text.data(), value, json.decimals())};
+    };
+    const auto session = trades_.session(trades->channel);
+    body += fmt::format(
+        R"({{"since":{},"complete":{},"count":{},"broken":{},"volume":{},"first":{},"high":{},"low":{},"last":{},)"
+        R"("last_time":{}}}}})",
+        session.since_utc_ns, session.complete, trades->count, trades->broken, trades->volume, price(trades->first),
+        price(trades->high), price(trades->low), price(trades->last), trades->last_utc_ns);
 }
 
 }  // namespace millpond::gateway::web

@@ -3,20 +3,26 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include <millpond/feed/event.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/json_lines/counters.hpp"
 #include "gateway/json_lines/json_lines_sink.hpp"
 #include "gateway/sinks/sink.hpp"
 #include "gateway/sinks/web/settings.hpp"
+#include "gateway/sinks/web/trade_statistics.hpp"
 #include "service/http/page.hpp"
 
 namespace millpond::gateway::web {
 
-/// Serves JSON lines to WebSocket clients at /ws, current quotes at /api/quotes, names at /api/symbols, and the page's
-/// files. json_lines/request.hpp describes requests, json_lines/subscriber.hpp slow clients.
+/// Serves JSON lines to WebSocket clients at /ws, current quotes at /api/quotes, names at /api/symbols, one
+/// instrument's trades of the session at /api/instruments, and the page's files. json_lines/request.hpp describes
+/// requests, json_lines/subscriber.hpp slow clients.
 class WebSink final : public json_lines::JsonLinesSink {
 public:
     /// Starts to listen. pages: other pages to serve; called on the sink's thread. Throws std::system_error that names
@@ -28,6 +34,13 @@ public:
     [[nodiscard]] net::SocketAddress address() const override;
     [[nodiscard]] const json_lines::Counters& counters() const noexcept { return counters_; }
 
+    using JsonLinesSink::on;
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) override;
+    Admission on(const feed::Trade& trade, std::uint64_t number) override;
+    Admission on(const feed::TradeBreak& broken, std::uint64_t number) override;
+    Admission on(const feed::Gap& gap, std::uint64_t number) override;
+    Admission on(const feed::Clear& clear, std::uint64_t number) override;
+    void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void wait(std::chrono::nanoseconds max_wait) override;
     void finish() override;
@@ -43,6 +56,13 @@ private:
     /// Whether an instrument has this symbol.
     [[nodiscard]] bool is_named(std::string_view symbol) const;
     [[nodiscard]] http::Page symbols(const http::Request& request) const;
+    [[nodiscard]] http::Page instruments(const http::Request& request) const;
+    /// Appends one instrument of /api/instruments.
+    void append_instrument(std::string& body, feed::InstrumentId id) const;
+    /// The channel of its book, quote or state; nullopt if it has none of them yet.
+    [[nodiscard]] std::optional<std::uint16_t> channel(feed::InstrumentId id) const;
+    /// The request's symbol. Throws http::BadRequest if it is empty.
+    [[nodiscard]] std::optional<std::string> symbol_of(const http::Request& request) const;
     void log_refused(std::string_view peer, std::string_view reason);
     /// Runs ready handlers of the network; returns whether there were any.
     bool poll_network();
@@ -53,6 +73,9 @@ private:
     http::Pages pages_;
     service::LogFunction log_;
     json_lines::Counters counters_;
+    const json_lines::DepthBooks& books_;
+    TradeStatistics trades_;
+    std::vector<feed::Venue> venues_;  // by instrument
     bool called_{false};
     std::int64_t served_ns_{0};
     std::uint64_t served_{0};

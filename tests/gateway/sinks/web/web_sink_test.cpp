@@ -454,19 +454,76 @@ TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
     symbols_ = {"AAPL", "A\"B", "NEVER QUOTED"};
     open();
     publish(1, 1);
-    EXPECT_THAT(answer("GET /api/symbols HTTP/1.0\r\n\r\n"),
-                HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"next":3})"));
+    EXPECT_THAT(
+        answer("GET /api/symbols HTTP/1.0\r\n\r\n"),
+        HasSubstr(
+            R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"venues":["X","X","X"],"channels":[0,null,null],"next":3})"));
     EXPECT_THAT(answer("GET /api/symbols?first=2 HTTP/1.0\r\n\r\n"),
-                HasSubstr(R"({"symbols":["NEVER QUOTED"],"next":3})"));
+                HasSubstr(R"({"symbols":["NEVER QUOTED"],"venues":["X"],"channels":[null],"next":3})"));
     for (const auto* const first : {"3", "4", "18446744073709551615"}) {
         const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
         EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
     }
     for (const auto* const query :
          {"/api/symbols?first=99999999999999999999", "/api/symbols?first=-1", "/api/quotes?limit=99999999999999999999",
-          "/api/quotes?symbol=%zz", "/api/quotes?symbol=", "/api/quotes?limit=0", "/api/quotes?limit=2001"}) {
+          "/api/quotes?symbol=%zz", "/api/quotes?symbol=", "/api/instruments",
+          "/api/instruments?symbol=", "/api/quotes?limit=0", "/api/quotes?limit=2001"}) {
         EXPECT_THAT(answer("GET " + std::string{query} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 400 ")) << query;
     }
+}
+
+TEST_F(WebSinkTest, AnInstrumentHasTheTradesOfTheSession) {
+    open();
+    const auto instrument = [&](std::string_view symbol) {
+        return answer("GET /api/instruments?symbol=" + std::string{symbol} + " HTTP/1.0\r\n\r\n");
+    };
+    const auto trade = [&](feed::Price cents, std::uint64_t size, std::uint16_t flags = 0) {
+        auto made = trade_of(0, feed::price_from<100>(static_cast<std::int32_t>(cents)));
+        made.size = size;
+        made.flags = flags;
+        made.receive_utc_ns = 1'700'000'000'000'000'000;
+        sink_->on(made, ++number_);
+    };
+    EXPECT_THAT(instrument("AAPL"),
+                HasSubstr(R"({"instruments":[{"symbol":"AAPL","venue":"X","channel":null,"depth":0,"trades":null}]})"));
+    EXPECT_THAT(instrument("NONE"), HasSubstr(R"({"instruments":[]})"));
+    trade(1'000, 5);
+    trade(1'020, 7, feed::kHidden);
+    trade(9'900, 1'000, feed::kNotPrintable);  // the volume includes it as part of another trade
+    trade(990, 8);
+    sink_->on(feed::TradeBreak{.instrument = 0, .trade_id = 1}, ++number_);
+    const auto full = instrument("AAPL");
+    EXPECT_THAT(full, HasSubstr(R"("complete":true,"count":3,"broken":1,"volume":20,"first":10.0000,"high":10.2000,)"
+                                R"("low":9.9000,"last":9.9000,"last_time":1700000000000000000}}]})"));
+    EXPECT_GT(number_in(full, "since"), 1'700'000'000'000'000'000);
+}
+
+TEST_F(WebSinkTest, TradesAreIncompleteAfterALossUntilTheNextSessionOfTheirChannel) {
+    open();
+    const auto is_complete = [&] {
+        return answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n").find(R"("complete":true)") !=
+               std::string::npos;
+    };
+    const auto trade = [&] { sink_->on(trade_of(0, feed::kPriceScale), ++number_); };
+    trade();
+    sink_->on(feed::Gap{.channel = 1, .reason = feed::GapReason::sequence}, ++number_);
+    sink_->on(feed::Gap{.channel = 0, .reason = feed::GapReason::silence}, ++number_);
+    EXPECT_TRUE(is_complete());
+    sink_->on(feed::Gap{.channel = 0, .reason = feed::GapReason::sequence}, ++number_);
+    EXPECT_FALSE(is_complete());
+    sink_->on(new_session_of(1), ++number_);
+    EXPECT_FALSE(is_complete());
+    sink_->on(new_session_of(0), ++number_);
+    EXPECT_THAT(answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n"), HasSubstr(R"("trades":null)"));
+    trade();
+    EXPECT_TRUE(is_complete());
+    EXPECT_EQ(number_in(answer("GET /api/instruments?symbol=AAPL HTTP/1.0\r\n\r\n"), "since"),
+              1'700'000'000'000'000'000);
+    sink_->missed(number_ + 1, number_ + 3);
+    EXPECT_FALSE(is_complete());
+    sink_->on(new_session_of(0), number_ += 4);
+    trade();
+    EXPECT_TRUE(is_complete());
 }
 
 TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {

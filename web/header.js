@@ -1,0 +1,41 @@
+// The header: which gateway this is, how it is, and the same in the tab's title and icon.
+
+import { summary } from "./findings.js";
+import { span } from "./format.js";
+import { feedState } from "./health.js";
+import { setText } from "./morph.js";
+import { at } from "./shell.js";
+
+const MARKS = { error: "✖", warning: "▲", waiting: "○", info: "●", good: "●" };
+const ICONS = { error: "icon-error.svg", warning: "icon-warning.svg", waiting: "icon-waiting.svg" };
+
+/** The state of the whole gateway: its worst finding, or how much it has received. */
+export function gatewayState(report) {
+  const states = report.feeds.map((feed) => feedState(report, feed));
+  const waiting = report.feeds.filter((_, index) => states[index].state === "waiting");
+  // A feed that waits for its first datagram is a state of its own until it is a fault.
+  const findings = report.findings.filter(({ stage, severity, of }) => !(stage === "no datagrams" && severity === "warning" && waiting.some(({ name }) => of === `feed '${name}'`)));
+  const worst = summary(findings);
+  if (worst.state === "error" || worst.state === "warning") return worst;
+  if (waiting.length > 0) {
+    const of = waiting.length === report.feeds.length ? "" : ` of ${waiting.map(({ name }) => name).join(", ")}`;
+    return { state: "waiting", text: `Waiting for the first datagram${of}` };
+  }
+  if (report.feeds.some(({ quotes }) => quotes === 0)) return { state: "info", text: "Connected, no quotes yet" };
+  return worst;
+}
+
+/** Shows the state in the title and the icon of the tab. */
+export function showTab({ state, text }) {
+  const title = `${MARKS[state]} ${text} – ${location.host} millpond`;
+  if (document.title !== title) document.title = title;
+  const icon = ICONS[state] ?? "icon.svg";
+  if (at("icon").getAttribute("href") !== icon) at("icon").setAttribute("href", icon);
+}
+
+/** Shows which gateway it is, and since when it runs. */
+export function showGateway({ now, started }) {
+  setText(at("gateway-name"), location.host);
+  setText(at("gateway-uptime"), `up ${span(now - started)}`);
+  at("gateway-uptime").title = `since ${new Date(started / 1e6).toLocaleString()}`;
+}
