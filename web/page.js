@@ -7,6 +7,7 @@ import { showFindings } from "./findings.js";
 import { Grid } from "./grid.js";
 import { gatewayState, showGateway, showTab } from "./header.js";
 import { showHealth } from "./health.js";
+import { HistoryPanel } from "./history-panel.js";
 import { Instrument } from "./instrument.js";
 import { InstrumentPanel } from "./instrument-panel.js";
 import { showLatency } from "./latency.js";
@@ -158,6 +159,7 @@ const link = new Link({
   },
   open() {
     chart.invalidate();
+    past.restart();
     names.restart();
     subscription.restart();
   },
@@ -186,6 +188,8 @@ const link = new Link({
     return askToken(wrong ? "The gateway did not accept this token." : "");
   },
 });
+
+const past = new HistoryPanel(() => link.live);
 
 const subscription = new Subscription(link, quotes, () => {
   const all = quotes.sortedByValue && quotes.shown().length > MAX_FOLLOWED;
@@ -253,6 +257,7 @@ function showReport() {
   showGateway(report);
   showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") }, view.filter);
   showRingChoice();
+  past.offer(report);
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
   if (ring) showLatency(ring[at("latency-which").value], at("latency"));
   const sum = (list, key) => list.reduce((total, one) => total + one[key], 0);
@@ -316,6 +321,7 @@ addEventListener("hashchange", () => {
 view.follow();
 startShell(() => {
   chart.recolour();
+  past.recolour();
   frame.ask();
 });
 for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());

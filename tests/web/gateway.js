@@ -22,12 +22,13 @@ export async function freePort() {
   }
 }
 
+const uniqueRing = () => `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+
 /**
  * Starts a gateway with one feed and one web sink. more: further arguments. web: settings of the web sink. feeds: names
  * of the further feeds among the arguments. stale: seconds of silence that are a fault; 0: none, a slow machine is not one.
  */
-export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes", feeds = [], metrics = "off", stale = 0 } = {}) {
-  const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes", feeds = [], metrics = "off", stale = 0, ring = uniqueRing() } = {}) {
   const child = spawn(program, [
     "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format},stale_seconds=${stale}`,
     "--web", web, "--metrics", metrics, ...more,
