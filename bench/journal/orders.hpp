@@ -45,14 +45,15 @@ public:
             journal::WriterOptions{.folder = folder_,
                                    .ring = "bench",
                                    .segment_bytes = std::uint64_t{512} << 20U,
+                                   .roll_after = std::chrono::nanoseconds{0},
                                    .sync = journal::Sync::none,
                                    .checkpoint_interval = std::chrono::hours{1}},
             1);
         writer_->set_epoch(1);
         writer_->keep_books();
         writer_->set_depth(0, {.orders = true});
-        writer_->step(1);
         append(feed::Clear{});
+        writer_->step(1);
         for (std::uint64_t n = 1; n <= kOrders; ++n) append(order_of(n));
     }
     template <class Event>
