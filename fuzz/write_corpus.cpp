@@ -177,6 +177,7 @@ int main(int argc, char** argv) {
     write_captures(root / "pcap");
     write_links(root / "link");
     using namespace std::string_view_literals;
+    using namespace std::string_literals;
     write(root / "book", 0,
           "\0\0\0\0\0\0\0\0"sv
           "\3\1\0\0\1\2\0\5"sv
@@ -188,6 +189,17 @@ int main(int argc, char** argv) {
           "A    DAY001                  41"
           "\0\4Sabc\0\1H\0\1S\0\1Z"sv);
     write(root / "soupbin", 1, "\0\2JA\0\0"sv);
+    write(root / "iex_gap_fill", 0,
+          "\1\1\4\x80\1\0\0\0\0\0\x87\x42\2\0\0\0"
+          "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+          "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"sv);
+    // A start, a directory entry in a segment, and the end.
+    const std::string_view segment =
+        "\1\0\4\x80\1\0\0\0\1\0\0\0\x21\0\1\0\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x1f\0"
+        "D\0\0\0\0\0\0\0\0\0ZIEXT   \x64\0\0\0\0\0\0\0\0\0\0\0\1"sv;
+    write(root / "iex_snap", 0,
+          "\x09\0s\x62\0\0\0\0\0\0\0\x4a\0d"s + std::string{segment} + "\x09\0x\4\0\0\0\0\0\0\0"s);
+    write(root / "iex_snap", 1, "\2\0eQ"sv);
     write(root / "itch_file", 0, "\0\3abc\0\1d\0\0"sv);
     write(root / "product_names", 0, "# number, symbol\n1,AAPL\n2 MSFT\n");
     write(root / "fix_framing", 0, "8=FIX.4.4|9=5|35=0|10=163|8=FIX.4.49=5|8=FIXT.1.1|9=12|35=A|34=1|x=|10=000|");

@@ -35,6 +35,13 @@ constexpr settings::Key<Settings> depth_key() {
             }};
 }
 
+/// The key `rebuild_buffer` of settings with a member of this name.
+template <class Settings>
+constexpr settings::Key<Settings> rebuild_buffer_key() {
+    return settings::KeyOf<Settings>::template bytes<&Settings::rebuild_buffer>(
+        "rebuild_buffer", "itch, iex-deep, iex-deep-plus: memory for messages that arrive during a rebuild.");
+}
+
 /// Every book needs a chunk of levels for each side; busy books need more.
 [[nodiscard]] inline feed::OrderBooks::Options books_for(std::uint64_t instruments, std::uint64_t max_orders) {
     constexpr std::uint64_t kMaxBooks = 65'536;

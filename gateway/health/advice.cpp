@@ -53,8 +53,8 @@ Advice advice(Stage stage) noexcept {
                     "Find the sender with `tcpdump`, or set `source` to accept only one. Configure two simultaneous "
                     "senders as two feeds."};
         case Stage::request_server:
-            return {"Messages that no line delivers stay missing until the server can be reached.",
-                    "Check `rerequest`, the interface and the routes (`ip route get ADDRESS`)."};
+            return {"Messages that no line delivers stay missing until the server can be reached and answers.",
+                    "Check `rerequest`, the server, the interface and the routes (`ip route get ADDRESS`)."};
         case Stage::waiting:
             return {"Quotes of the feed are late until the missing messages arrive or the gap is given up.",
                     "Check the re-request server and the lines; `rerequest_ms` and `reorder_us` limit the wait."};

@@ -163,7 +163,9 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     }
     if (feed.no_request_server.holds) {
         add_finding(Stage::request_server, service::Severity::warning, feed.no_request_server.since,
-                    fmt::format("no route to the re-request server {}; retrying", feed.request_server));
+                    feed.request_server_silent
+                        ? fmt::format("the re-request server {} does not answer tests; retrying", feed.request_server)
+                        : fmt::format("no route to the re-request server {}; retrying", feed.request_server));
     }
     if (feed.waits_ns >= kWaitNs) {
         add_finding(Stage::waiting, service::Severity::warning, now - feed.waits_ns,

@@ -24,7 +24,7 @@ enum class Stage : std::uint8_t {
     line,               ///< A line of the feed is silent, or in another session than the feed.
     undecodable,        ///< Datagrams are rejected.
     other_session,      ///< Datagrams of another session are ignored.
-    request_server,     ///< There is no route to the re-request server.
+    request_server,     ///< There is no route to the re-request server, or it does not answer tests.
     waiting,            ///< Newer messages wait for missing ones.
     gap,                ///< Sequence numbers are missing.
     joined_late,        ///< Instruments without a change since the start may be missing.

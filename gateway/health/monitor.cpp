@@ -194,9 +194,13 @@ bool Monitor::update_feeds(const Pipeline& pipeline, std::int64_t now, double sp
                                  rebuilding->last_failure.at.monotonic_ns, now);
         }
         if (const auto* server = feed.request_server()) {
-            state.no_request_server.update(!server->is_reachable(), now);
+            const auto reached = server->state();
+            state.no_request_server.update(reached != RequestClient::State::reachable, now);
+            state.request_server_silent = reached == RequestClient::State::silent;
             if (state.request_server.empty()) state.request_server = server->server().to_string();
         }
+        if (const auto* stream = feed.request_stream(); stream != nullptr && state.request_server.empty())
+            state.request_server = stream->server().to_string();
         if (const auto* connection = feed.connection()) {
             const auto status = connection->client().status();
             const auto& counters = connection->client().counters();

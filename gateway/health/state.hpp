@@ -108,9 +108,10 @@ struct FeedState {
     Condition incomplete;             ///< The feed's books are incomplete and are to be rebuilt.
     Condition some_books_incomplete;  ///< Readers of levels or orders have incomplete books.
     std::uint64_t books_incomplete{0};
-    Condition no_request_server;  ///< There is no route to the re-request server.
-    std::int64_t waits_ns{0};     ///< Time that newer messages have been waiting behind a gap.
-    std::uint64_t joined_at{0};   ///< Feed::joined_at.
+    Condition no_request_server;        ///< There is no route to the re-request server, or it does not answer tests.
+    bool request_server_silent{false};  ///< There is a route.
+    std::int64_t waits_ns{0};           ///< Time that newer messages have been waiting behind a gap.
+    std::uint64_t joined_at{0};         ///< Feed::joined_at.
     std::int64_t joined_since{0};
     std::string request_server;  ///< Address; empty if there is none.
     std::string

@@ -17,6 +17,7 @@
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/publisher.hpp"
 #include "gateway/receive/request_client.hpp"
+#include "gateway/receive/request_stream.hpp"
 #include "gateway/receive/sessions_apart.hpp"
 #include "gateway/receive/soupbin_receiver.hpp"
 #include "gateway/settings/config.hpp"
@@ -103,8 +104,9 @@ public:
     virtual void for_each_arbitrated(const ArbitratedVisitor& visit) const = 0;
     /// The sessions of line 0 ("a") or 1 and of the feed, while they differ and the line is ignored.
     [[nodiscard]] virtual std::optional<SessionsApart> sessions_apart(std::size_t line) const = 0;
-    /// The re-request server; null if there is none.
+    /// The re-request server, by UDP and by TCP; null if there is none.
     [[nodiscard]] virtual const RequestClient* request_server() const noexcept = 0;
+    [[nodiscard]] virtual const RequestStream* request_stream() const noexcept = 0;
     /// The decoder's table; nullopt if it has none.
     [[nodiscard]] virtual std::optional<FeedTable> table() const noexcept = 0;
     /// Number of the first message received, of a feed whose instruments are known only from their quotes, if the
@@ -126,6 +128,7 @@ public:
     void for_each_fd(const std::function<void(int)>& visit) const {
         for_each_line([&](std::string_view, const Line& line) { visit(line.fd()); });
         if (const auto* server = request_server()) visit(server->fd());
+        if (const auto* stream = request_stream()) visit(stream->fd());
     }
 
 protected:

@@ -69,7 +69,7 @@ struct NoRebuild {
 
 /// Options of a format for its feed.
 struct FeedOptions {
-    RerequestSettings rerequest{};  ///< Re-requests, for formats whose sessions the Rerequester supports.
+    RerequestSettings rerequest{};  ///< Re-requests, for formats with such servers.
     std::optional<FeedTable> table{};
     /// Server to receive from instead of datagrams, for formats in MoldUDP64.
     std::optional<net::SoupBinClient::Options> server{};
@@ -97,7 +97,7 @@ public:
         }
         if (!connection_) receiver_.emplace(receiver_options(config));
         if constexpr (kSequenced) {
-            if (!config.line_b.empty() || !options.rerequest.rerequest.empty())
+            if (!config.line_b.empty() || options.rerequest.has_server())
                 lines_ = std::make_unique<ArbitratedLines<Decoder>>(config, options.rerequest);
         }
     }
@@ -166,7 +166,7 @@ public:
         }
         heard_ns_.set(static_cast<std::uint64_t>(loss_.heard_ns()));
         if constexpr (kSequenced) {
-            if (lines_) lines_->beat(decoder_.session(), beats_ % kBeatsToRejoin == 0);
+            if (lines_) lines_->beat(decoder_.session(), decoder_.sequence().next() != 0, beats_ % kBeatsToRejoin == 0);
         }
         if constexpr (requires { decoder_.set_midnight(std::int64_t{}); }) {
             if (const auto now = midnight(); now != std::exchange(known_midnight_, now)) {
@@ -227,6 +227,10 @@ public:
     }
     [[nodiscard]] const RequestClient* request_server() const noexcept override {
         if constexpr (kSequenced) return lines_ ? lines_->answers() : nullptr;
+        return nullptr;
+    }
+    [[nodiscard]] const RequestStream* request_stream() const noexcept override {
+        if constexpr (kSequenced) return lines_ ? lines_->stream() : nullptr;
         return nullptr;
     }
     [[nodiscard]] std::optional<FeedTable> table() const noexcept override { return table_; }

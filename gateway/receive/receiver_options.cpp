@@ -1,6 +1,7 @@
 #include "gateway/receive/receiver_options.hpp"
 
 #include <chrono>
+#include <limits>
 
 #include <millpond/core/clock.hpp>
 
@@ -9,6 +10,9 @@ namespace {
 
 constexpr std::uint16_t kMaxMessages = 1'000;  ///< In one request.
 constexpr std::uint32_t kTries = 6;            ///< Requests after which a gap is given up.
+/// By TCP nothing is lost: a server that sends nothing for so many pauses has nothing to send, or is dead.
+constexpr int kStreamWaits = 40;
+constexpr std::uint32_t kStreamTries = 2;
 
 std::uint64_t ticks_of(std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) / core::TickRate{}.nanos_per_tick());
@@ -51,10 +55,16 @@ std::uint64_t reorder_ticks(const FeedConfig& config) { return ticks_of(std::chr
 
 std::uint64_t join_ticks() { return ticks_of(std::chrono::milliseconds{200}); }
 
-feed::Rerequester::Options rerequester_options(const RerequestSettings& settings) {
+feed::RerequesterOptions rerequester_options(const RerequestSettings& settings) {
     return {.max_messages = kMaxMessages,
             .first_wait = ticks_of(std::chrono::milliseconds{settings.rerequest_ms}),
             .tries = kTries};
+}
+
+feed::RerequesterOptions stream_rerequester_options(const RerequestSettings& settings) {
+    return {.max_messages = std::numeric_limits<std::uint64_t>::max(),
+            .first_wait = ticks_of(kStreamWaits * std::chrono::milliseconds{settings.rerequest_ms}),
+            .tries = kStreamTries};
 }
 
 }  // namespace millpond::gateway

@@ -19,6 +19,8 @@ namespace millpond::gateway {
 /// Time that the first datagrams of a feed wait for the other line, which may have been joined later.
 [[nodiscard]] std::uint64_t join_ticks();
 /// Options of re-requests, for the feed and for its book rebuilds.
-[[nodiscard]] feed::Rerequester::Options rerequester_options(const RerequestSettings& settings);
+[[nodiscard]] feed::RerequesterOptions rerequester_options(const RerequestSettings& settings);
+/// Options of re-requests by TCP.
+[[nodiscard]] feed::RerequesterOptions stream_rerequester_options(const RerequestSettings& settings);
 
 }  // namespace millpond::gateway

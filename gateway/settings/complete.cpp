@@ -168,6 +168,7 @@ void complete_feeds(Config& config, Errors& errors) {
         if (!feed.connect.empty()) check([&] { check_connection(feed, user); });
         if (!feed.receive) feed.receive = feed.connect.empty() ? config.receive : net::ReceivePath::socket;
         feed.receive_want = config.receive_want;
+        feed.state = config.state;
         check([&] { channels.add(fmt::format("{}", *feed.channel), user); });
         check([&] {
             if (feed.listen.empty() && feed.connect.empty()) throw ConfigError(user + ": key 'listen' is missing");

@@ -46,6 +46,7 @@ struct FeedConfig {
     Wanted nic_time{Wanted::none};                     ///< Receive timestamps of the network card.
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     Wanted receive_want{Wanted::prefer};               ///< Copied from the gateway; without a key.
+    std::string state;                                 ///< The same.
     Wanted zero_copy{Wanted::prefer};                  ///< Only for af_xdp.
     net::Checksum checksum{net::Checksum::verify};     ///< Only for af_xdp.
     std::uint64_t vlan{0};                             ///< Only for af_xdp; 0: untagged frames.
@@ -105,7 +106,7 @@ struct Config {
     std::uint64_t capture_keep{0};                             ///< Full files to keep for each ring; 0: all.
     std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes that wait for the disk, for each ring.
     std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks, the capture and the history create.
-    std::string state;              ///< Folder for the history and the event log; empty: they are not kept.
+    std::string state;  ///< Folder for what survives a restart; empty: the history and the event log do not.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.

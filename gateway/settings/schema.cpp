@@ -75,8 +75,9 @@ constexpr settings::Key<Config> kTopKeys[] = {
         "Permissions of the files that sinks, captures and the history create, whatever the umask."),
     TopKey::text<&Config::state>(
         "state", "FOLDER",
-        "Folder for the history of charts and the event log, which then survive a restart. If unset: $STATE_DIRECTORY, "
-        "and with --config also $XDG_STATE_HOME/millpond or ~/.local/state/millpond."),
+        "Folder for the history of charts, the event log and the counts of snap requests, which then survive a "
+        "restart. If unset: $STATE_DIRECTORY, and with --config also $XDG_STATE_HOME/millpond or "
+        "~/.local/state/millpond."),
     TopKey::choice<&Config::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How receive threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),

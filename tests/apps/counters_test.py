@@ -19,6 +19,7 @@ PAGE = ROOT / "docs/reference/counters.md"
 PROGRAM = sys.argv[1]
 
 GATEWAY = """
+state = "{folder}/state"
 metrics = "127.0.0.1:0"
 capture = "{folder}/capture"
 [[ring]]
@@ -55,6 +56,10 @@ format = "bbo28"
 name = "deep"
 listen = "127.0.0.1:{port[8]}"
 format = "iex-deep"
+rerequest = "127.0.0.1:{port[2]}"
+rerequest_tcp = "127.0.0.1:{port[2]}"
+snap = "127.0.0.1:{port[7]}"
+snap_token_file = "{folder}/password"
 [[tcp]]
 listen = "127.0.0.1:0"
 [[web]]

@@ -40,8 +40,10 @@ struct Subscriber {
 /// A receive thread, senders for its lines, and a subscriber of its ring.
 class Lines {
 public:
-    explicit Lines(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change)
-        : config_(config_of(name, change)),
+    /// state: the gateway's folder of that name.
+    explicit Lines(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change,
+                   const std::string& state = {})
+        : config_(config_of(name, change, state)),
           pipeline_(config_.rings.front(), config_),
           reader_({.name = config_.rings.front().name}) {
         pipeline_.for_each_feed([this](const auto& feed) {
@@ -92,13 +94,14 @@ public:
         });
         return value;
     }
+    /// Of the feed's re-request server, which it must have.
+    [[nodiscard]] gateway::RequestClient::State server_state() const {
+        gateway::RequestClient::State state{};
+        pipeline_.for_each_feed([&](const auto& feed) { state = feed.request_server()->state(); });
+        return state;
+    }
     [[nodiscard]] bool server_is_reachable() const {
-        bool reachable = false;
-        pipeline_.for_each_feed([&](const auto& feed) {
-            const auto* server = feed.request_server();
-            reachable = server != nullptr && server->is_reachable();
-        });
-        return reachable;
+        return server_state() == gateway::RequestClient::State::reachable;
     }
     /// Whether books are incomplete and wait for a rebuild.
     [[nodiscard]] bool rebuild_wanted() const {
@@ -124,8 +127,10 @@ public:
     Subscriber subscriber;
 
 private:
-    static gateway::Config config_of(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change) {
+    static gateway::Config config_of(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change,
+                                     const std::string& state) {
         gateway::Config config;
+        config.state = state;
         config.rings.emplace_back().name = unique_ring(name);
         config.rings.front().huge_pages = gateway::Wanted::none;
         config.rings.front().max_instruments = 256;

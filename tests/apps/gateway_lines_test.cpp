@@ -1,9 +1,5 @@
 // A receive thread with two lines of one feed and a re-request server for messages that no line delivered.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,6 +33,7 @@
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/apps/udp_port.hpp"
 #include "tests/net/network_pair.hpp"
 #include "tests/support/scratch_file.hpp"
 
@@ -46,47 +43,6 @@ namespace {
 using ::testing::HasSubstr;
 
 void two_lines(gateway::FeedConfig& feed) { feed.line_b = net::SocketAddress::parse("127.0.0.1:0"); }
-
-/// A UDP port of 127.0.0.1, independent of the library's code.
-class UdpPort {
-public:
-    UdpPort() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    }
-    UdpPort(const UdpPort&) = delete;
-    UdpPort& operator=(const UdpPort&) = delete;
-    ~UdpPort() { close(socket_); }
-
-    [[nodiscard]] net::SocketAddress address() const {
-        sockaddr_storage bound{};
-        socklen_t length = sizeof bound;
-        EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&bound), &length), 0);
-        return net::SocketAddress::from_kernel(bound);
-    }
-    /// Address of the client whose request has arrived, if any.
-    [[nodiscard]] std::optional<net::SocketAddress> sender_of_request() const {
-        std::array<std::byte, 64> request;
-        sockaddr_storage from{};
-        socklen_t length = sizeof from;
-        const auto got = recvfrom(socket_, request.data(), request.size(), MSG_DONTWAIT,
-                                  reinterpret_cast<sockaddr*>(&from), &length);
-        if (got < 0) return std::nullopt;
-        return net::SocketAddress::from_kernel(from);
-    }
-    void send(std::span<const std::byte> datagram, const net::SocketAddress& to) const {
-        sockaddr_storage address;
-        const auto length = to.to_kernel(address);
-        EXPECT_EQ(
-            sendto(socket_, datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&address), length),
-            static_cast<ssize_t>(datagram.size()));
-    }
-
-private:
-    int socket_;
-};
 
 TEST(GatewayLines, WhatOneSocketLosesTheOtherFillsAndNoQuoteIsIncomplete) {
     const ItchSession session{4'000};
@@ -276,12 +232,6 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
                     feed.listen = feed.line_b = net::SocketAddress::parse("127.0.0.1:9999");
                 }),
                 HasSubstr("address '127.0.0.1:9999' is used twice"));
-}
-
-/// A free port of this machine.
-std::string free_address() {
-    const net::UdpReceiver probe{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
-    return probe.report().local.to_string();
 }
 
 TEST(GatewayLines, AReplayAnswersForWhatItDroppedAndNothingIsMissing) {

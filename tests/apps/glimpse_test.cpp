@@ -20,8 +20,6 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
-#include <millpond/market/books.hpp>
-#include <millpond/market/ring_reader.hpp>
 
 #include "apps/millpond/traffic/fixed_stream.hpp"
 #include "apps/millpond/traffic/glimpse_snapshot.hpp"
@@ -33,6 +31,7 @@
 #include "tests/apps/feed_lines.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
+#include "tests/apps/ring_books.hpp"
 #include "tests/net/soupbin_peer.hpp"
 #include "tests/support/scratch_file.hpp"
 
@@ -41,54 +40,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using SnapshotMessages = std::vector<traffic::GlimpseSnapshot::Message>;
-
-/// The books of a ring, made of its orders.
-class RingBooks {
-public:
-    explicit RingBooks(Lines& lines)
-        : reader_({.name = lines.ring()}),
-          books_({.max_instruments = 256, .orders = 4'096},
-                 [this](std::uint16_t channel) { return reader_.depth(channel); }) {
-        reader_.join(books_);
-    }
-    void read() {
-        while (reader_.poll(books_, 1'024) != 0) {
-        }
-    }
-    /// Each book as a text with every order by priority, and the quote's prices, sizes and flags.
-    std::map<std::string, std::string> texts() {
-        read();
-        std::map<std::string, std::string> texts;
-        for (feed::InstrumentId id = 0; id < reader_.board().instruments(); ++id) {
-            const auto record = reader_.board().quote(id);
-            const auto* book = books_.find(id);
-            std::string text = book == nullptr ? "none" : book->complete() ? "complete" : "incomplete";
-            if (record.state == market::RecordState::whole) {
-                const auto& quote = record.event;
-                text += " quote " + std::to_string(quote.bid_price) + " " + std::to_string(quote.bid_size) + " " +
-                        std::to_string(quote.ask_price) + " " + std::to_string(quote.ask_size) + " " +
-                        std::to_string(quote.flags);
-            }
-            if (book != nullptr) {
-                for (const auto& side : {book->bids(), book->asks()}) {
-                    text += " |";
-                    for (const auto& level : side) {
-                        text += " " + std::to_string(level.price) + ":";
-                        book->visit_orders(level, [&](const market::Book::Order& order) {
-                            text += " #" + std::to_string(order.id) + "x" + std::to_string(order.size);
-                        });
-                    }
-                }
-            }
-            texts[std::string{reader_.instrument(id)->symbol.view()}] = text;
-        }
-        return texts;
-    }
-
-private:
-    market::RingReader reader_;
-    market::Books books_;
-};
 
 class Glimpse : public ::testing::Test {
 protected:

@@ -26,7 +26,7 @@ TEST(Rerequester, TheRequestsBytesAreThoseOfTheSpecification) {
 }
 
 TEST(Rerequester, WithoutAnAnswerItRetriesAfterPausesThatDoubleAndThenStops) {
-    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 3}};
+    Rerequester<moldudp64_layout::Session> asker{{.max_messages = 10, .first_wait = 100, .tries = 3}};
     std::uint64_t now = 1'000;
     auto request = asker.due(kSession, 5, 40, now);
     ASSERT_TRUE(request);
@@ -44,7 +44,7 @@ TEST(Rerequester, WithoutAnAnswerItRetriesAfterPausesThatDoubleAndThenStops) {
 }
 
 TEST(Rerequester, APartialAnswerIsAwaitedAndAfterACompleteOneTheRestIsRequestedAtOnce) {
-    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
+    Rerequester<moldudp64_layout::Session> asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
     ASSERT_TRUE(asker.due(kSession, 5, 40, 0));
     EXPECT_FALSE(asker.due(kSession, 9, 40, 90));   // the first datagram of the answer
     EXPECT_FALSE(asker.due(kSession, 9, 40, 180));  // restarted its timeout
@@ -57,8 +57,21 @@ TEST(Rerequester, APartialAnswerIsAwaitedAndAfterACompleteOneTheRestIsRequestedA
     EXPECT_EQ(asker.retries().read(), 1U);
 }
 
+TEST(Rerequester, ARequestThatFailedIsRepeatedAtOnceAndTheLastOneIsNotWaitedFor) {
+    Rerequester<moldudp64_layout::Session> asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
+    ASSERT_TRUE(asker.due(kSession, 5, 9, 1'000));
+    EXPECT_FALSE(asker.due(kSession, 5, 9, 1'001));
+    asker.fail();
+    EXPECT_FALSE(asker.exhausted(1'001));
+    ASSERT_TRUE(asker.due(kSession, 5, 9, 1'001));
+    EXPECT_FALSE(asker.exhausted(1'100)) << "the second one is waited for";
+    asker.fail();
+    EXPECT_TRUE(asker.exhausted(1'100));
+    EXPECT_FALSE(asker.due(kSession, 5, 9, 1'100));
+}
+
 TEST(Rerequester, ASilentServerGetsOneRequestForEachGapUntilItAnswers) {
-    Rerequester asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
+    Rerequester<moldudp64_layout::Session> asker{{.max_messages = 10, .first_wait = 100, .tries = 2}};
     ASSERT_TRUE(asker.due(kSession, 5, 6, 0));
     ASSERT_TRUE(asker.due(kSession, 5, 6, 100));
     ASSERT_TRUE(asker.exhausted(300));

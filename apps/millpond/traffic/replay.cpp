@@ -31,10 +31,14 @@
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/fixed_stream.hpp"
 #include "apps/millpond/traffic/glimpse_snapshot.hpp"
+#include "apps/millpond/traffic/iex_gap_fill_server.hpp"
+#include "apps/millpond/traffic/iex_history.hpp"
+#include "apps/millpond/traffic/iex_snap_server.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
 #include "apps/millpond/traffic/paced_session.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/recording_source.hpp"
 #include "apps/millpond/traffic/releasing_source.hpp"
 #include "apps/millpond/traffic/replay_ring.hpp"
 #include "apps/millpond/traffic/request_server.hpp"
@@ -56,6 +60,8 @@ struct ReplayOptions {
     std::string serve;
     std::string soupbin;
     std::string glimpse;
+    std::string iex_gap_fill;
+    std::string iex_snap;
     std::string since;
     std::string until;
     RingReplayOptions ring;
@@ -91,18 +97,80 @@ std::string nothing_in(const ReplayOptions& options, const traffic::PcapSource& 
     return fmt::format("'{}': no UDP datagram that can be read: {}", options.file, capture_text(source.reader()));
 }
 
+/// Runs servers until it is destroyed, each on a thread.
+class ServerThreads {
+public:
+    /// what: "requests are served".
+    template <class Server>
+    void serve(std::string_view what, Server& server) {
+        constexpr int kLookMs = 50;
+        fmt::print("{} at {}\n", what, server.address().to_string());
+        std::fflush(stdout);
+        threads_.emplace_back([&server](const std::stop_token& stop) {
+            while (!stop.stop_requested()) static_cast<void>(server.poll(kLookMs));
+        });
+    }
+    void stop() { threads_.clear(); }
+
+private:
+    std::vector<std::jthread> threads_;
+};
+
+/// Serves the IEX-TP messages of a capture that were sent, until it is destroyed: in gap fills and in snapshots.
+class IexServing {
+public:
+    IexServing(const std::optional<net::SocketAddress>& gap_fill, const std::optional<net::SocketAddress>& snap) {
+        if (gap_fill) {
+            gap_fill_.emplace(*gap_fill, history_);
+            threads_.serve("IEX gap fills are served", *gap_fill_);
+        }
+        if (snap) {
+            snap_.emplace(*snap, history_);
+            threads_.serve("IEX snapshots are served", *snap_);
+        }
+    }
+    ~IexServing() {
+        threads_.stop();
+        if (gap_fill_)
+            fmt::print("gap fill requests {}, messages resent {}\n", gap_fill_->requests(), gap_fill_->answered());
+        if (snap_) fmt::print("snapshot requests {}, snapshots sent {}\n", snap_->requests(), snap_->snapshots());
+    }
+    IexServing(const IexServing&) = delete;
+    IexServing& operator=(const IexServing&) = delete;
+
+    [[nodiscard]] traffic::IexHistory& history() noexcept { return history_; }
+
+private:
+    traffic::IexHistory history_;
+    std::optional<traffic::IexGapFillServer> gap_fill_;
+    std::optional<traffic::IexSnapServer> snap_;
+    ServerThreads threads_;
+};
+
 /// Sends the datagrams of a capture unchanged, in rounds if requested. Returns the program's exit code.
 int send_capture(const ReplayOptions& options, Sending& sending) {
     const auto only = parse_address("--only", options.only);
+    std::optional<IexServing> serving;
+    const auto gap_fill = parse_address("--serve-iex-gap-fill", options.iex_gap_fill);
+    const auto snap = parse_address("--serve-iex-snap", options.iex_snap);
+    if (gap_fill || snap) serving.emplace(gap_fill, snap);
     while (true) {
         traffic::PcapSource source{options.file, only, timestamps_named(options.timestamps)};
         traffic::LineReport report{numbers_of(options.report ? detected_format(options.file) : "")};
         if (options.report) source.visit_with([&report](const auto& datagram) { report.add(datagram); });
-        const bool all = sending.send(source);
+        bool all = false;
+        if (serving) {
+            traffic::RecordingSource recording{source, serving->history()};
+            all = sending.send(recording);
+        } else {
+            all = sending.send(source);
+        }
         const bool nothing = all && source.reader().counts().datagrams == source.passed_over();
         if (all && options.loop && !nothing) continue;
         print_skipped(source);
         if (options.report) fmt::print("{}", report.text(traffic::kReportedGaps));
+        // A receiver that lost the last messages requests them after the end.
+        while (serving && !nothing && !sending.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
         if (!nothing) return 0;
         to_stderr("{}\n", nothing_in(options, source));
         return 1;
@@ -125,19 +193,19 @@ public:
         : messages_(messages_of(file)), released_(std::make_shared<traffic::PacedSession>(messages_)) {
         if (servers.requests) {
             requests_.emplace(*servers.requests, session, messages_);
-            serve("requests are served", *requests_);
+            threads_.serve("requests are served", *requests_);
         }
         if (servers.soupbin) {
             soupbin_.emplace(*servers.soupbin, session, [this] { return released_; });
-            serve("SoupBinTCP is served", *soupbin_);
+            threads_.serve("SoupBinTCP is served", *soupbin_);
         }
         if (servers.glimpse) {
             glimpse_.emplace(*servers.glimpse, session, [this] { return snapshot(); });
-            serve("GLIMPSE is served", *glimpse_);
+            threads_.serve("GLIMPSE is served", *glimpse_);
         }
     }
     ~Serving() {
-        threads_.clear();
+        threads_.stop();
         if (requests_) fmt::print("requests {}, messages resent {}\n", requests_->requests(), requests_->answered());
         if (soupbin_) fmt::print("SoupBinTCP logins {}, messages sent {}\n", soupbin_->logins(), soupbin_->sent());
         if (glimpse_) fmt::print("GLIMPSE logins {}, messages sent {}\n", glimpse_->logins(), glimpse_->sent());
@@ -156,15 +224,6 @@ private:
         while (reader.next(message)) messages.add(message);
         return messages;
     }
-    template <class Server>
-    void serve(std::string_view what, Server& server) {
-        constexpr int kLookMs = 50;
-        fmt::print("{} at {}\n", what, server.address().to_string());
-        std::fflush(stdout);
-        threads_.emplace_back([&server](const std::stop_token& stop) {
-            while (!stop.stop_requested()) static_cast<void>(server.poll(kLookMs));
-        });
-    }
     /// The state after the messages that were sent so far.
     std::shared_ptr<const traffic::SoupBinStream> snapshot() {
         for (const auto sent = released_->available(); applied_ != sent;) state_.apply(messages_.message(++applied_));
@@ -178,7 +237,7 @@ private:
     std::optional<traffic::RequestServer> requests_;
     std::optional<traffic::SoupBinServer> soupbin_;
     std::optional<traffic::SoupBinServer> glimpse_;
-    std::vector<std::jthread> threads_;
+    ServerThreads threads_;
 };
 
 /// Waits for the time of each datagram, which releases its messages. False if `stop` ended it.
@@ -275,6 +334,10 @@ void check(const ReplayOptions& options, files::FileKind kind) {
     refuse_server("--serve-requests", options.serve);
     refuse_server("--serve-soupbin", options.soupbin);
     refuse_server("--serve-glimpse", options.glimpse);
+    if (kind != files::FileKind::capture && !options.iex_gap_fill.empty())
+        throw UsageError("--serve-iex-gap-fill: '" + options.file + "' is not a capture");
+    if (kind != files::FileKind::capture && !options.iex_snap.empty())
+        throw UsageError("--serve-iex-snap: '" + options.file + "' is not a capture");
     if (kind != files::FileKind::capture && options.report)
         throw UsageError("--report: '" + options.file + "' is not a capture");
     if (options.report && options.loop) throw UsageError("--report: not with --loop");
@@ -354,6 +417,7 @@ Command replay_command(Arguments& program) {
         "  millpond replay day.itch --to 239.1.1.1:14000 --drop 0.01 --serve-requests 127.0.0.1:14001\n"
         "  millpond replay day.itch --to 239.1.1.1:14000 --serve-glimpse 127.0.0.1:14003\n"
         "  millpond replay day.itch --serve-soupbin 127.0.0.1:14002\n"
+        "  millpond replay day.pcapng.gz --to 239.1.1.1:14000 --drop 0.01 --serve-iex-gap-fill 127.0.0.1:14001\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
@@ -395,6 +459,12 @@ Command replay_command(Arguments& program) {
     command->add_option("--serve-glimpse", options->glimpse,
                         "of ITCH messages: serve GLIMPSE snapshots at this ADDRESS:PORT, until Ctrl-C; any user and "
                         "password");
+    command->add_option("--serve-iex-gap-fill", options->iex_gap_fill,
+                        "of a capture: serve gap fills of the IEX-TP messages that were sent, by UDP and TCP at this "
+                        "ADDRESS:PORT, until Ctrl-C");
+    command->add_option("--serve-iex-snap", options->iex_snap,
+                        "of a capture: serve DEEP SNAP and DEEP+ SNAP snapshots of what was sent at this ADDRESS:PORT, "
+                        "until Ctrl-C; any token");
     command->add_flag("--loop", options->loop, "start again at the end, until Ctrl-C");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);

@@ -18,6 +18,7 @@
 #include "gateway/feeds/format_of.hpp"
 #include "gateway/feeds/itch/book_rebuild.hpp"
 #include "gateway/feeds/itch/settings.hpp"
+#include "gateway/feeds/rerequest_keys.hpp"
 #include "service/config_error.hpp"
 #include "service/out_of_memory.hpp"
 #include "service/token.hpp"
@@ -43,11 +44,9 @@ constexpr settings::Key<Settings> kKeys[] = {
     depth_key<Settings>(),
     K::boolean<&Settings::orders>("orders", kOrdersHelp),
     K::integer<&Settings::max_orders, 1, kMaxOrders>("max_orders", "N", kMaxOrdersHelp),
-    K::endpoint<&Settings::rerequest>("rerequest", "itch: MoldUDP64 server to request missing messages from."),
-    K::integer<&Settings::rerequest_ms, 1, 60'000>(
-        "rerequest_ms", "N", "itch: milliseconds until a request is repeated; doubled each time."),
-    K::boolean<&Settings::rerequest_start>("rerequest_start",
-                                           "itch: also request the session's messages before the start."),
+    rerequest_key<Settings>(),
+    rerequest_ms_key<Settings>(),
+    rerequest_start_key<Settings>(),
     K::boolean<&Settings::rebuild>("rebuild", "itch: rebuild incomplete books from the rerequest server."),
     K::endpoint<&Settings::glimpse>("glimpse",
                                     "itch: rebuild incomplete books from snapshots of this GLIMPSE server first."),
@@ -62,7 +61,7 @@ constexpr settings::Key<Settings> kKeys[] = {
         "session", "NAME", "itch: session to log in to first, with connect; the active one if unset."),
     K::integer<&Settings::sequence, 0, kMaxSequence>(
         "sequence", "N", "itch: first message to request from it, with connect; 0 to begin with the newest one."),
-    K::bytes<&Settings::rebuild_buffer>("rebuild_buffer", "itch: memory for messages that arrive during a rebuild."),
+    rebuild_buffer_key<Settings>(),
 };
 
 feed::ItchDecoder::Options decoder_options(const Settings& settings, std::uint64_t instruments) {
@@ -90,30 +89,19 @@ protected:
         const bool connects = !feed.connect.empty();
         check_login(settings, connects, user);
         if (!settings.glimpse.empty()) {
-            if (settings.glimpse.port() == 0 || settings.glimpse.is_multicast()) {
-                throw service::ConfigError(
-                    fmt::format("{}: glimpse '{}' is not the address of a server", user, settings.glimpse.to_string()));
-            }
+            check_server("glimpse", settings.glimpse, user);
             settings.rebuild = true;
             settings.rerequest_start = false;  // the snapshot has the state before the start
         }
         const auto& server = settings.rerequest;
-        if (!server.empty() && (server.port() == 0 || server.is_multicast())) {
-            throw service::ConfigError(
-                fmt::format("{}: rerequest '{}' is not the address of a server", user, server.to_string()));
-        }
+        check_rerequest(settings, !settings.glimpse.empty(), user);
         if (settings.rebuild && settings.glimpse.empty() && settings.rebuild_from.empty() && server.empty())
             throw service::ConfigError(user + ": rebuild: needs glimpse, rerequest or rebuild_from");
         settings.rebuild = settings.rebuild || !settings.rebuild_from.empty();
         if (connects && !server.empty())
             throw service::ConfigError(user + ": rerequest: not with connect; the server sends what was missed");
-        const auto refuse = [&](bool is_without_effect, std::string_view key, std::string_view needed) {
-            if (is_without_effect) throw service::ConfigError(fmt::format("{}: {}: needs {}", user, key, needed));
-        };
-        refuse(server.empty() && settings.rerequest_ms != Settings{}.rerequest_ms, "rerequest_ms", "rerequest");
-        refuse(server.empty() && settings.glimpse.empty() && !settings.rerequest_start, "rerequest_start", "rerequest");
-        refuse(!settings.rebuild && settings.rebuild_buffer != Settings{}.rebuild_buffer, "rebuild_buffer",
-               "rebuild, glimpse or rebuild_from");
+        if (!settings.rebuild && settings.rebuild_buffer != Settings{}.rebuild_buffer)
+            throw service::ConfigError(user + ": rebuild_buffer: needs rebuild, glimpse or rebuild_from");
     }
 
     [[nodiscard]] market::ChannelDepth depth(const Settings& settings) const override {
@@ -172,7 +160,8 @@ private:
         constexpr std::int64_t kTimeoutNs = 600'000'000'000;
         BookRebuild::Options options{
             .feed = feed.name,
-            .glimpse = settings.glimpse.empty() ? net::SoupBinOptions{} : login_options(settings, settings.glimpse),
+            .snapshots = {.login = settings.glimpse.empty() ? net::SoupBinOptions{}
+                                                            : login_options(settings, settings.glimpse)},
             .history = {.path = settings.rebuild_from, .ports = {}},
             .server = settings.rerequest,
             .books = {.decoder = decoder, .instruments = host.instruments.capacity()},

@@ -68,7 +68,7 @@ struct Close {
 
 }  // namespace
 
-std::uint64_t GlimpseReader::read(const feed::moldudp64_layout::Session& session,
+std::uint64_t GlimpseReader::read(const feed::moldudp64_layout::Session& session, std::uint64_t,
                                   const std::function<void(std::span<const std::byte>)>& visit,
                                   const std::function<bool()>& goes_on) {
     const auto name = feed::Sequencing<feed::ItchDecoder>::name_of(session);

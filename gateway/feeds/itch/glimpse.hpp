@@ -20,22 +20,28 @@ namespace millpond::gateway::itch {
 /// Source:  glimpse_layout.hpp; page 2: the login must request message 1.
 class GlimpseReader {
 public:
-    /// patience: time without a message of the snapshot, but with heartbeats, after which it fails.
-    explicit GlimpseReader(const net::SoupBinOptions& options,
-                           std::chrono::nanoseconds patience = std::chrono::seconds{30})
-        : connection_(options), patience_(patience) {}
+    struct Options {
+        net::SoupBinOptions login{};  ///< Server, user and password; empty server: none.
+        [[nodiscard]] bool is_set() const noexcept { return !login.server.empty(); }
+    };
 
-    /// Reads a snapshot of this session. visit(message): called for each ITCH message in it. goes_on(): asked several
-    /// times a second; if it returns false, the snapshot is cancelled. Returns the number of the first message that
-    /// the snapshot does not have; 0 if it was cancelled. Throws std::runtime_error with the reason for a snapshot that
-    /// cannot be had or is not one.
-    std::uint64_t read(const feed::moldudp64_layout::Session& session,
+    /// patience: time without a message of the snapshot, but with heartbeats, after which it fails.
+    explicit GlimpseReader(const Options& options, std::chrono::nanoseconds patience = std::chrono::seconds{30})
+        : connection_(options.login), patience_(patience) {}
+
+    /// Reads a snapshot of this session, of any message. visit(message): called for each ITCH message in it. goes_on():
+    /// asked several times a second; if it returns false, the snapshot is cancelled. Returns the number of the first
+    /// message that the snapshot does not have; 0 if it was cancelled. Throws std::runtime_error with the reason for a
+    /// snapshot that cannot be had or is not one.
+    std::uint64_t read(const feed::moldudp64_layout::Session& session, std::uint64_t,
                        const std::function<void(std::span<const std::byte>)>& visit,
                        const std::function<bool()>& goes_on);
 
     [[nodiscard]] std::string server() const { return connection_.server().to_string(); }
     /// Snapshots that were read to their end.
     [[nodiscard]] const core::Tally& snapshots() const noexcept { return snapshots_; }
+    template <class Visitor>
+    static void visit_counters(const Visitor&) noexcept {}
 
 private:
     net::SoupBinConnection connection_;

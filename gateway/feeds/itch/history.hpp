@@ -26,6 +26,7 @@ struct History {
 /// Threads: one.
 class HistoryReader {
 public:
+    using History = itch::History;
     /// captured_utc_ns: time of the capture; 0 in a file of ITCH messages, which has no times. Returns false to stop.
     using Visit = std::function<bool(std::span<const std::byte> datagram, std::int64_t captured_utc_ns)>;
 

@@ -93,6 +93,14 @@ public:
     /// the books + orders x log orders).
     void prepare_to_move() noexcept;
 
+    /// Swaps the books with those of `rebuilt`, which must be complete and at the same message. Publishes
+    /// `newest.quotes` and `newest.states` of every instrument, indexed by its number in `rebuilt`, and
+    /// `newest.channel`; of the states only those that differ from the published ones. Readers of orders or levels get
+    /// all books from publish_snapshots. Returns false, with nothing changed, if an instrument does not fit, or if
+    /// orders are sent and `prepare_to_move` was not called. O(books), without allocation.
+    template <class Newest, EventHandler Handler>
+    [[nodiscard]] bool adopt(BookPublisher& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
+
     [[nodiscard]] const OrderBooks& order_books() const noexcept { return order_books_; }
     [[nodiscard]] DecodeCounters& counters() noexcept { return counters_; }
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
@@ -117,7 +125,9 @@ public:
         visitor("orders_inconsistent", "Orders added twice, and executions of more shares than an order has.",
                 inconsistent_);
         visitor("stocks_contradicted", "Messages whose stock is not that of its locate or order.", other_stocks_);
-        visitor("orders_unsorted", "Orders with a lower number than an earlier one of their stock.", unsorted_);
+        visitor("orders_unsorted",
+                "Orders with a lower number than an earlier one of their stock; rebuilt books with such orders.",
+                unsorted_);
         visitor("books_crossed", "Books that were crossed or locked while their instrument traded.", crossed_);
         visitor("books_incomplete", "Books that are incomplete, or that are to be resent.", incomplete_books_);
         visitor("orders_live", "Orders in the books.", live_orders_);

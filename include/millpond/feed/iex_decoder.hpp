@@ -1,19 +1,23 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
 #include <span>
 
+#include <millpond/core/endian.hpp>
 #include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/iex_gap_fill.hpp>
 #include <millpond/feed/iex_layout.hpp>
 #include <millpond/feed/iex_packet.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/rerequester.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
 #include <millpond/feed/sequencing.hpp>
@@ -43,6 +47,8 @@ public:
     };
     /// Messages of unknown types are no fault.
     static constexpr bool kExpectsUnknown = true;
+    /// Snapshots have their orders by priority.
+    static constexpr bool kSnapshotsByPriority = true;
 
     IexDecoder(InstrumentTable& instruments, const Options& options,
                std::pmr::memory_resource* memory = std::pmr::get_default_resource())
@@ -58,7 +64,53 @@ public:
         channel_ = session.channel;
         sessions_.enter(session);
         tracker_.start(1);
+        ended_ = false;
         if constexpr (kHasBooks) messages_.begin_session(true);
+    }
+
+    /// Resets everything but the counters.
+    void restart() noexcept
+        requires HasBooks<Messages>
+    {
+        messages_.reset();
+        sessions_.restart();
+        tracker_.start(1);
+        ended_ = false;
+    }
+    /// Continues the session at `next`: the books have the state before that message, or are void if it is the state
+    /// after the session's last one.
+    void continue_at(std::uint64_t next) noexcept {
+        tracker_.start(next);
+        if constexpr (kHasBooks) {
+            if (!messages_.take_end()) return;
+            ended_ = true;
+            messages_.mark_incomplete();
+        }
+    }
+    /// Whether the session has announced its end.
+    [[nodiscard]] bool has_ended() const noexcept { return ended_; }
+    /// True if the books are incomplete and the state before the session's next message would complete them. After a
+    /// restart of the sender within the session it would not, because its numbers are ambiguous.
+    [[nodiscard]] bool wants_rebuild() const noexcept
+        requires HasBooks<Messages>
+    {
+        return tracker_.next() != 0 && !messages_.is_complete() && !ended_ && !messages_.has_sender_restarted();
+    }
+    /// Swaps its books with those of `rebuilt` (BookPublisher::adopt), or ends the session if it has ended there.
+    /// Returns false, with nothing changed, unless those are complete and at the same number of the same session, and
+    /// wants_rebuild() is true.
+    template <class Newest, EventHandler Handler>
+    [[nodiscard]] bool adopt(IexDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler)
+        requires HasBooks<Messages>
+    {
+        const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
+        if (!same_place || !wants_rebuild()) return false;
+        if (rebuilt.ended_) {
+            end_session(arrival, handler);
+            return true;
+        }
+        if (!rebuilt.messages_.is_complete()) return false;
+        return messages_.adopt(rebuilt.messages_, newest, arrival, handler);
     }
 
     /// Restarts at `first` after a LineArbiter has detected a restart of the sender: discards all state.
@@ -162,6 +214,13 @@ private:
     template <class Handler>
     [[nodiscard]] std::uint64_t follow(const IexPacket& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
+    void end_session(const Arrival& arrival, Handler& handler) {
+        sessions_.end();
+        ended_ = true;
+        messages_.clear(ClearReason::end_of_session, false, arrival, handler);
+        messages_.mark_incomplete();
+    }
+    template <class Handler>
     void restart_sender(const Arrival& arrival, Handler& handler) {
         messages_.clear(ClearReason::new_session, false, arrival, handler);
         if constexpr (kHasBooks) messages_.restart_sender();
@@ -171,6 +230,7 @@ private:
     Messages messages_;
     Sessions sessions_;
     SequenceTracker tracker_;
+    bool ended_{false};
     core::Tally other_channels_;
 };
 
@@ -218,11 +278,8 @@ void IexDecoder<Messages>::apply(std::span<const std::byte> datagram, const IexP
     }
     for (auto i = old; i < packet.messages; ++i)
         messages_.apply(next_iex_block(datagram, place), packet.sequence + i, arrival, handler);
-    if (messages_.take_end()) [[unlikely]] {
-        sessions_.end();
-        messages_.clear(ClearReason::end_of_session, false, arrival, handler);
-        messages_.mark_incomplete();
-    }
+    if (messages_.take_end()) [[unlikely]]
+        end_session(arrival, handler);
 }
 
 template <class Messages>
@@ -273,6 +330,7 @@ std::uint64_t IexDecoder<Messages>::follow(const IexPacket& packet, const Arriva
 template <class Messages>
 struct Sequencing<IexDecoder<Messages>> {
     using Session = IexSession;
+    static constexpr std::size_t kAnnouncementBytes = iex_layout::kHeaderBytes;
 
     [[nodiscard]] static std::optional<SequencedDatagram<Session>> read(std::span<const std::byte> bytes) noexcept {
         IexPacket packet;
@@ -284,6 +342,27 @@ struct Sequencing<IexDecoder<Messages>> {
         return !IexPacket::read(bytes, Messages::kProtocol, [](auto) {}).error;
     }
     [[nodiscard]] static SessionName name_of(const Session& session) noexcept { return number_name(session.number); }
+    static void announce(const Session& session, std::span<std::byte, kAnnouncementBytes> out) noexcept {
+        namespace at = iex_layout;
+        std::ranges::fill(out, std::byte{});
+        out[at::kVersionAt] = std::byte{at::kVersion};
+        core::store_le(out.data() + at::kProtocolAt, Messages::kProtocol);
+        core::store_le(out.data() + at::kChannelAt, session.channel);
+        core::store_le(out.data() + at::kSessionAt, session.number);
+        core::store_le(out.data() + at::kSequenceAt, std::uint64_t{1});
+    }
+    [[nodiscard]] static auto request(const RequestedMessages<Session>& wanted) noexcept {
+        return iex_gap_fill_request(Messages::kProtocol, wanted.session,
+                                    std::array{IexRange{.first = wanted.first, .last = wanted.last()}});
+    }
+    /// Length of the segment at the beginning of a server's answer by TCP; nullopt if more bytes are needed.
+    [[nodiscard]] static std::optional<std::size_t> segment_length(std::span<const std::byte> bytes) noexcept {
+        return iex_segment_length(bytes);
+    }
+    /// A request that the server answers with a datagram without messages.
+    [[nodiscard]] static auto test_request(const Session& session) noexcept {
+        return iex_gap_fill_request(Messages::kProtocol, session, std::array<IexRange, 0>{});
+    }
 };
 
 }  // namespace millpond::feed

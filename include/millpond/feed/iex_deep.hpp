@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <utility>
 
 #include <millpond/feed/detail/iex_books.hpp>
 #include <millpond/feed/detail/level_changes.hpp>
@@ -68,6 +69,11 @@ private:
     void forget_open() noexcept {
         dropped_.add(groups_.open());
         groups_.clear();
+    }
+    /// The open groups of the other one's books are now as old as `utc_ns`.
+    void swap_open(IexDeep& other, std::int64_t utc_ns) noexcept {
+        std::swap(groups_, other.groups_);
+        groups_.set_opened(utc_ns);
     }
     template <class Handler>
     void apply_own(char type, std::uint16_t book, const IexMessage& message, Handler& handler);

@@ -61,6 +61,7 @@ private:
 
     [[nodiscard]] bool is_empty() const noexcept { return order_books_.live_orders() == 0; }
     static void forget_open() noexcept {}
+    static void swap_open(const IexDeepPlus&, std::int64_t) noexcept {}
     template <class Handler>
     void apply_own(char type, std::uint16_t book, const IexMessage& message, Handler& handler);
     template <class Handler>

@@ -27,9 +27,11 @@ public:
         std::uint16_t protocol{iex_layout::kTops};
         IexSession session{.number = 1, .channel = 1};
         std::uint64_t first_sequence{1};
+        std::uint64_t first_offset{0};  ///< Bytes of the session's payloads before.
     };
 
-    explicit IexEncoder(const Options& options) noexcept : options_(options), sequence_(options.first_sequence) {}
+    explicit IexEncoder(const Options& options) noexcept
+        : options_(options), sequence_(options.first_sequence), offset_(options.first_offset) {}
 
     void begin(std::span<std::byte> buffer) noexcept {
         buffer_ = buffer;
@@ -46,7 +48,7 @@ public:
 private:
     Options options_;
     std::uint64_t sequence_;
-    std::uint64_t offset_{0};  // bytes of the session's earlier payloads
+    std::uint64_t offset_;  // bytes of the session's earlier payloads
     std::span<std::byte> buffer_{};
     std::size_t used_{0};
     std::uint16_t count_{0};

@@ -41,6 +41,13 @@ struct IexPacket {
                                                                 std::uint16_t protocol, IexPacket& packet) noexcept;
 };
 
+/// Length of the segment that begins with these bytes; nullopt if more are needed to know it.
+[[nodiscard]] inline std::optional<std::size_t> iex_segment_length(std::span<const std::byte> bytes) noexcept {
+    namespace at = iex_layout;
+    if (bytes.size() < at::kHeaderBytes) return std::nullopt;
+    return at::kHeaderBytes + core::load_le<std::uint16_t>(bytes.data() + at::kPayloadAt);
+}
+
 /// Moves `place` past the block that begins there, which must be complete.
 [[nodiscard]] inline std::span<const std::byte> next_iex_block(std::span<const std::byte> datagram,
                                                                std::size_t& place) noexcept {

@@ -85,14 +85,6 @@ public:
     /// Prefetches the order, the book and its entry that the message needs.
     void prefetch(std::span<const std::byte> message) const noexcept;
 
-    /// Swaps the books with those of `rebuilt`, which must be complete and at the same message. Publishes
-    /// `newest.quotes` and `newest.states` of every instrument, indexed by its number in `rebuilt`, and
-    /// `newest.channel`; of the states only those that differ from the published ones. Readers of orders or levels get
-    /// all books from publish_snapshots. Returns false, with nothing changed, if an instrument does not fit, or if
-    /// orders are sent and `prepare_to_move` was not called. O(books), without allocation.
-    template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(ItchBookBuilder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
-
     /// The symbol of a stock locate; empty if it has no name yet.
     [[nodiscard]] Symbol stock_of(std::uint16_t locate) const noexcept { return books_.name_of(locate); }
     /// The stock locate of an order's book.
@@ -462,46 +454,6 @@ void ItchBookBuilder::on_bad_time(const Context& context, Handler& handler) {
     const auto day = std::exchange(day_, {});  // the quote is published without an exchange time
     reject(book, context, handler);
     day_ = day;
-}
-
-template <class Newest, EventHandler Handler>
-bool ItchBookBuilder::adopt(ItchBookBuilder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
-    if (sends_orders_ && !rebuilt.lists_all_) return false;
-    for (const auto& entry : rebuilt.books_.entries()) {
-        if (books_.translate(rebuilt.books_, entry.instrument) == kNoInstrument) return false;
-    }
-    std::swap(order_books_, rebuilt.order_books_);
-    std::swap(order_list_, rebuilt.order_list_);
-    books_.swap_entries(rebuilt.books_);
-    rebuilt.lists_all_ = false;
-    ++snapshot_;
-    next_snapshot_ = 0;
-    missed_snapshot_ = kNoSnapshot;
-    live_orders_.set(order_books_.live_orders());
-    complete_ = true;
-    rebuilt.complete_ = false;
-
-    const auto publish = [&](auto event, InstrumentId instrument) {
-        event.instrument = instrument;
-        event.channel = arrival.channel;
-        event.receive_utc_ns = arrival.receive_utc_ns;
-        event.receive_ticks = arrival.receive_ticks;
-        if constexpr (requires { event.flags; }) event.flags |= last_flag<Handler>();
-        emit(counters_, handler, event);
-    };
-    has_channel_state_ = has_channel_state_ || rebuilt.has_channel_state_;
-    in_market_hours_ = rebuilt.in_market_hours_;
-    if (newest.channel.feed_sequence != 0) publish(newest.channel, kNoInstrument);
-    for (auto& entry : books_.entries()) {
-        entry.snapshot = 0;
-        const auto there = std::exchange(entry.instrument, books_.translate(rebuilt.books_, entry.instrument));
-        const auto before = rebuilt.books_.find(entry.locate);
-        const bool is_known = before != ItchBooks::kNone && rebuilt.books_[before].trading == entry.trading;
-        if (!is_known && newest.states[there].feed_sequence != 0) publish(newest.states[there], entry.instrument);
-        if (newest.quotes[there].feed_sequence != 0) publish(newest.quotes[there], entry.instrument);
-    }
-    books_.list_instruments();
-    return true;
 }
 
 }  // namespace millpond::feed

@@ -21,7 +21,9 @@
 #include <millpond/feed/itch_book_builder.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
+#include <millpond/feed/moldudp64_request.hpp>
 #include <millpond/feed/order_books.hpp>
+#include <millpond/feed/rerequester.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
 #include <millpond/feed/sequencing.hpp>
@@ -296,6 +298,12 @@ struct Sequencing<ItchDecoder> {
     [[nodiscard]] static SessionName name_of(const Session& session) noexcept {
         const std::string_view name{session.data(), session.size()};
         return SessionName{name.substr(0, name.find_last_not_of(' ') + 1)};
+    }
+    /// wanted: at most 65535 messages.
+    [[nodiscard]] static MoldUdp64Request::Bytes request(const RequestedMessages<Session>& wanted) noexcept {
+        return MoldUdp64Request{
+            .session = wanted.session, .first = wanted.first, .count = static_cast<std::uint16_t>(wanted.count)}
+            .bytes();
     }
     static void announce(const Session& session, std::span<std::byte, kAnnouncementBytes> out) noexcept {
         namespace at = moldudp64_layout;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -115,6 +116,14 @@ public:
         auto held = waiting_;
         for (const auto& line : lines_) held += line.sessions.holding() ? 1U : 0U;
         return held;
+    }
+    /// Whether a line has shown that these messages of the target's session exist. False for heartbeats.
+    template <class Target>
+    [[nodiscard]] bool has_shown(const Numbers& numbers, const Target& target) const noexcept {
+        if (numbers.count == 0 || !(numbers.session == target.session())) return false;
+        return std::ranges::any_of(std::span{lines_}.first(kLines), [&](const Line& line) {
+            return line.session == numbers.session && numbers.end() <= line.tracker.next();
+        });
     }
     /// When the first gap was detected, in receive_ticks; valid only while holding.
     [[nodiscard]] std::uint64_t since() const noexcept { return since_; }

@@ -5,34 +5,45 @@
 #include <optional>
 
 #include <millpond/core/tally.hpp>
-#include <millpond/feed/moldudp64_layout.hpp>
-#include <millpond/feed/moldudp64_request.hpp>
 
 namespace millpond::feed {
+
+/// Messages first .. first + count - 1 of a session, to be requested.
+template <class Session>
+struct RequestedMessages {
+    Session session{};
+    std::uint64_t first{0};
+    std::uint64_t count{0};
+
+    [[nodiscard]] std::uint64_t last() const noexcept { return first + count - 1; }
+};
+
+struct RerequesterOptions {
+    std::uint64_t max_messages{1'000};  ///< Maximum in one request.
+    std::uint64_t first_wait{0};        ///< Ticks until the second request of the same messages.
+    std::uint32_t tries{8};             ///< Maximum requests without any answer.
+};
 
 /// Decides when missing messages are requested again: at once, then with pauses that double while no answer comes, up
 /// to `tries` times; after an answer with a part of them it continues with the rest. A server that did not answer at
 /// all is asked only once for each further gap, until it answers. It uses no socket and no clock.
 ///
 /// Threads: one; counters may be read on any.
+template <class Session>
 class Rerequester {
 public:
-    struct Options {
-        std::uint16_t max_messages{1'000};  ///< Maximum in one request.
-        std::uint64_t first_wait{0};        ///< Ticks until the second request of the same messages.
-        std::uint32_t tries{8};             ///< Maximum requests without any answer.
-    };
+    using Options = RerequesterOptions;
 
     explicit Rerequester(const Options& options) noexcept : options_(options) {}
 
     /// The request to send now, if any. now: core::ticks().
-    [[nodiscard]] std::optional<MoldUdp64Request> due(const moldudp64_layout::Session& session, std::uint64_t first,
-                                                      std::uint64_t last, std::uint64_t now) noexcept {
-        if (session != session_ || first != first_) restart(session, first, now);
+    [[nodiscard]] std::optional<RequestedMessages<Session>> due(const Session& session, std::uint64_t first,
+                                                                std::uint64_t last, std::uint64_t now) noexcept {
+        if (!(session == session_) || first != first_) restart(session, first, now);
         if (first < asked_until_ && now - sent_ < wait_) return std::nullopt;
         if (tried_ == tries()) return std::nullopt;
         if (first < asked_until_) {  // no answer
-            wait_ *= 2;
+            wait_ = wait_ == 0 ? options_.first_wait : 2 * wait_;
             retries_.add();
         }
         ++tried_;
@@ -40,9 +51,11 @@ public:
         const auto count = std::min<std::uint64_t>(last - first + 1, options_.max_messages);
         asked_until_ = first + count;
         requests_.add();
-        return MoldUdp64Request{.session = session, .first = first, .count = static_cast<std::uint16_t>(count)};
+        return RequestedMessages<Session>{.session = session, .first = first, .count = count};
     }
 
+    /// The last request has failed: no answer will come, and the next request is due at once.
+    void fail() noexcept { wait_ = 0; }
     /// True if no request for these messages was answered and none is left.
     [[nodiscard]] bool exhausted(std::uint64_t now) const noexcept { return tried_ == tries() && now - sent_ >= wait_; }
     /// Gives up the exhausted gap.
@@ -56,7 +69,7 @@ public:
 
 private:
     /// Starts the requests for a new gap, or for the rest of a gap of which a part has arrived.
-    void restart(const moldudp64_layout::Session& session, std::uint64_t first, std::uint64_t now) noexcept {
+    void restart(const Session& session, std::uint64_t first, std::uint64_t now) noexcept {
         // The requested messages arrive in several datagrams: the timeout restarts for the rest.
         const bool continues = session == session_ && first_ != 0 && first > first_ && first < asked_until_;
         if (continues || (session == session_ && first_ != 0 && first == asked_until_)) silent_ = false;
@@ -71,7 +84,7 @@ private:
     [[nodiscard]] std::uint32_t tries() const noexcept { return silent_ ? 1 : options_.tries; }
 
     Options options_;
-    moldudp64_layout::Session session_{};
+    Session session_{};
     std::uint64_t first_{0};
     std::uint64_t asked_until_{0};
     std::uint64_t sent_{0};

@@ -12,7 +12,9 @@ namespace millpond::feed {
 /// Describes how a decoder's format numbers its datagrams; each decoder's header specializes it. `read` returns the
 /// numbers, or nullopt if the headers cannot be read; `is_whole` checks the whole datagram; `name_of` returns the
 /// SessionName of a session. A format whose sessions begin with message 1 has `announce`, which writes a heartbeat that
-/// announces message 1. Formats without sequence numbers have no Sequencing.
+/// announces message 1; one with re-request servers has `request`, which returns the bytes of a request,
+/// `test_request` if they answer tests, and `segment_length` if they also answer by TCP. Formats without sequence
+/// numbers have no Sequencing.
 template <class Decoder>
 struct Sequencing;
 

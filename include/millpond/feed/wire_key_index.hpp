@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace millpond::feed {
 /// number in the InstrumentTable, without building and hashing its whole name for each message.
 ///
 /// Threads: one.
-/// Memory:  32 to 64 bytes per key, allocated once from `memory` in the constructor. Keys are never removed.
+/// Memory:  32 to 64 bytes per key, allocated once from `memory` in the constructor.
 class WireKeyIndex {
 public:
     /// capacity: maximum number of keys, that of the InstrumentTable.
@@ -25,6 +26,12 @@ public:
 
     /// Returns false if the index is full. The key must not exist yet, and `id` must not be kNoInstrument.
     bool add(std::uint64_t key, InstrumentId id) noexcept;
+
+    /// Removes all keys. O(capacity).
+    void clear() noexcept {
+        std::ranges::fill(slots_, Slot{0, kNoInstrument});
+        size_ = 0;
+    }
 
 private:
     struct Slot {

@@ -48,7 +48,7 @@ TEST(BookRebuild, ASnapshotThatTheFeedNeverReachesFailsByNameAndChangesNothing) 
     net::test::SoupBinPeer peer;
     std::string logged;
     itch::BookRebuild rebuild{{.feed = "late",
-                               .glimpse = {.server = peer.address(), .user = net::soupbin::User{"U"}},
+                               .snapshots = {.login = {.server = peer.address(), .user = net::soupbin::User{"U"}}},
                                .books = {.decoder = small, .instruments = 16},
                                .ahead_ns = 0},
                               [&](service::Severity, std::string_view, const std::string& text) { logged = text; },
@@ -89,7 +89,8 @@ TEST(BookRebuild, ASnapshotThatTheFeedNeverReachesFailsByNameAndChangesNothing) 
 
 TEST(GlimpseReader, AServerThatSendsHeartbeatsOnlyIsNamed) {
     net::test::SoupBinPeer peer;
-    GlimpseReader reader{{.server = peer.address(), .user = net::soupbin::User{"U"}}, std::chrono::milliseconds{1}};
+    GlimpseReader reader{{.login = {.server = peer.address(), .user = net::soupbin::User{"U"}}},
+                         std::chrono::milliseconds{1}};
     bool is_accepted = false;
     const auto goes_on = [&] {
         if (is_accepted) {
@@ -106,7 +107,7 @@ TEST(GlimpseReader, AServerThatSendsHeartbeatsOnlyIsNamed) {
     session[0] = 'S';
     session[1] = '1';
     try {
-        static_cast<void>(reader.read(session, [](std::span<const std::byte>) {}, goes_on));
+        static_cast<void>(reader.read(session, 0, [](std::span<const std::byte>) {}, goes_on));
         ADD_FAILURE();
     } catch (const std::runtime_error& error) {
         EXPECT_THAT(error.what(), ::testing::HasSubstr(peer.address().to_string() +
@@ -117,7 +118,7 @@ TEST(GlimpseReader, AServerThatSendsHeartbeatsOnlyIsNamed) {
 
 TEST(GlimpseReader, ASnapshotThatTakesTooLongClosesTheConnection) {
     net::test::SoupBinPeer peer;
-    GlimpseReader reader{{.server = peer.address(), .user = net::soupbin::User{"U"}}};
+    GlimpseReader reader{{.login = {.server = peer.address(), .user = net::soupbin::User{"U"}}}};
     bool is_accepted = false;
     const auto goes_on = [&] {
         if (is_accepted) throw std::runtime_error("too long");
@@ -132,7 +133,7 @@ TEST(GlimpseReader, ASnapshotThatTakesTooLongClosesTheConnection) {
     session[0] = 'S';
     session[1] = '1';
     EXPECT_THROW(
-        static_cast<void>(reader.read(session, [](std::span<const std::byte>) {}, goes_on)), std::runtime_error);
+        static_cast<void>(reader.read(session, 0, [](std::span<const std::byte>) {}, goes_on)), std::runtime_error);
     const auto deadline = core::monotonic_nanos() + 60'000'000'000;
     while (!peer.has_left()) ASSERT_LT(core::monotonic_nanos(), deadline);
 }

@@ -226,8 +226,10 @@ TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWithTheirLine) {
         "gw.toml:4: key 'max_orders' of [[feed]] is for format 'itch' or 'iex-deep-plus', but the format is 'bbo28'");
     EXPECT_EQ(error_of_builtin("symbols = 'x'\nformat = 'bbo28'\n"),
               "gw.toml:4: key 'symbols' of [[feed]] is for format 'miax-tom', but the format is 'bbo28'");
-    EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
-              "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch', but the format is 'miax-tom'");
+    EXPECT_EQ(
+        error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
+        "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch' or 'iex-tops' or 'iex-deep' or 'iex-deep-plus', "
+        "but the format is 'miax-tom'");
     EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"),
               "gw.toml:4: key 'rebuild_from' of [[feed]] is for format 'itch', but the format is 'bbo28'");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'itch'\n"), "no error");

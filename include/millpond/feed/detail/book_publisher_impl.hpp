@@ -101,7 +101,7 @@ void BookPublisher<Books>::publish_quote(BookEntry& entry, const TopOfBook& curr
 template <class Books>
 void BookPublisher<Books>::reset() noexcept {
     order_books_.clear();
-    books_.clear();
+    books_.forget();
     live_orders_.set(0);
     next_snapshot_ = kNoSnapshot;
     lists_all_ = false;
@@ -455,6 +455,49 @@ void BookPublisher<Books>::publish_empty(std::uint16_t book, const Context& cont
         }
     }
     if (current.changed) publish_quote(books_[book], current, last_flag<Handler>(), context, handler);
+}
+
+template <class Books>
+template <class Newest, EventHandler Handler>
+bool BookPublisher<Books>::adopt(BookPublisher& rebuilt, const Newest& newest, const Arrival& arrival,
+                                 Handler& handler) {
+    if (sends_orders_ && !rebuilt.lists_all_) return false;
+    for (const auto& entry : rebuilt.books_.entries()) {
+        if (books_.translate(rebuilt.books_, entry.instrument) == kNoInstrument) return false;
+    }
+    std::swap(order_books_, rebuilt.order_books_);
+    std::swap(order_list_, rebuilt.order_list_);
+    books_.swap_entries(rebuilt.books_);
+    rebuilt.lists_all_ = false;
+    ++snapshot_;
+    next_snapshot_ = 0;
+    missed_snapshot_ = kNoSnapshot;
+    live_orders_.set(order_books_.live_orders());
+    complete_ = true;
+    rebuilt.complete_ = false;
+
+    const auto publish = [&](auto event, InstrumentId instrument) {
+        event.instrument = instrument;
+        event.channel = arrival.channel;
+        event.receive_utc_ns = arrival.receive_utc_ns;
+        event.receive_ticks = arrival.receive_ticks;
+        if constexpr (requires { event.flags; }) event.flags |= last_flag<Handler>();
+        emit(counters_, handler, event);
+    };
+    has_channel_state_ = has_channel_state_ || rebuilt.has_channel_state_;
+    in_market_hours_ = rebuilt.in_market_hours_;
+    if (newest.channel.feed_sequence != 0) publish(newest.channel, kNoInstrument);
+    for (auto& entry : books_.entries()) {
+        entry.snapshot = 0;
+        if (entry.is_unsorted) unsorted_.add();
+        const auto there = std::exchange(entry.instrument, books_.translate(rebuilt.books_, entry.instrument));
+        const auto* const before = rebuilt.books_.find_same(entry);
+        const bool is_known = before != nullptr && before->trading == entry.trading;
+        if (!is_known && newest.states[there].feed_sequence != 0) publish(newest.states[there], entry.instrument);
+        if (newest.quotes[there].feed_sequence != 0) publish(newest.quotes[there], entry.instrument);
+    }
+    if constexpr (requires { books_.list_instruments(); }) books_.list_instruments();
+    return true;
 }
 
 }  // namespace millpond::feed

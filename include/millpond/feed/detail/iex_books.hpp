@@ -27,8 +27,9 @@ namespace millpond::feed {
 /// a message says otherwise: levels and orders do not say that they may trade.
 ///
 /// Derived has own_bytes(type), the minimum bytes of a type that changes books, or 0,
-/// apply_own(type, book, message, handler), forget_open(), which drops what waits for more messages, and is_empty(),
-/// which is true while a start-of-messages event may make the books complete.
+/// apply_own(type, book, message, handler), forget_open(), which drops what waits for more messages,
+/// swap_open(other, utc_ns), which swaps that with another object's, and is_empty(), which is true while a
+/// start-of-messages event may make the books complete.
 template <class Derived>
 class IexBooks : public BookPublisher<IexInstruments<BookEntry>>, public IexAnnouncements<Derived> {
 public:
@@ -51,6 +52,19 @@ public:
     void mark_incomplete() noexcept {
         self().forget_open();
         BookPublisher::mark_incomplete();
+    }
+    /// Empties all books and forgets all states, without an event.
+    void reset() noexcept {
+        self().forget_open();
+        ended_ = false;
+        BookPublisher::reset();
+    }
+    /// Swaps the books with those of `rebuilt`, as BookPublisher::adopt.
+    template <class Newest, EventHandler Handler>
+    [[nodiscard]] bool adopt(Derived& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
+        if (!BookPublisher::adopt(rebuilt, newest, arrival, handler)) return false;
+        self().swap_open(rebuilt, arrival.receive_utc_ns);
+        return true;
     }
     /// True once the session's last message was applied; then false until the next one.
     [[nodiscard]] bool take_end() noexcept { return std::exchange(ended_, false); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/endian.hpp>
@@ -47,10 +48,42 @@ public:
 
     /// Forgets all states. Symbols keep their numbers. O(entries).
     void clear() noexcept {
-        for (auto& entry : entries_) entry = {.instrument = entry.instrument};
+        for (auto& entry : entries_) entry = start(entry.instrument, key_of(entry));
+    }
+    /// Forgets all symbols too. O(entries and their capacity).
+    void forget() noexcept {
+        index_.clear();
+        entries_.clear();
+    }
+
+    /// Translates an instrument's number in `other` to its number here; kNoInstrument if the table is full.
+    [[nodiscard]] InstrumentId translate(const IexInstruments& other, InstrumentId instrument) noexcept {
+        return instruments_->find_or_add(venue_, other.instruments_->symbol(instrument));
+    }
+    /// Swaps symbols and entries; instruments keep their numbers in their own tables. Both must use the same memory
+    /// resource. O(1).
+    void swap_entries(IexInstruments& other) noexcept {
+        std::swap(index_, other.index_);
+        std::swap(entries_, other.entries_);
+    }
+    /// The entry of the symbol of another table's entry; null if there is none.
+    [[nodiscard]] const Entry* find_same(const Entry& other) const noexcept {
+        const auto number = index_.find(key_of(other));
+        return number == kNoInstrument ? nullptr : &entries_[number];
     }
 
 private:
+    static constexpr bool kKeepsKeys = requires(Entry entry) { entry.stock; };
+
+    [[nodiscard]] static Entry start(InstrumentId instrument, std::uint64_t key) noexcept {
+        Entry entry{.instrument = instrument};
+        if constexpr (kKeepsKeys) entry.stock = key;
+        return entry;
+    }
+    [[nodiscard]] static std::uint64_t key_of(const Entry& entry) noexcept {
+        if constexpr (kKeepsKeys) return entry.stock;
+        return 0;
+    }
     [[gnu::cold]] std::uint16_t add(std::uint64_t key, const std::byte* symbol) noexcept {
         const auto name = padded_name<Symbol::capacity()>({symbol, iex_layout::kSymbolBytes});
         if (!name) return kNoName;
@@ -58,7 +91,7 @@ private:
         const auto id = instruments_->find_or_add(venue_, *name);
         if (id == kNoInstrument) return kNone;
         static_cast<void>(index_.add(key, static_cast<std::uint32_t>(entries_.size())));
-        entries_.push_back({.instrument = id});  // never allocates: reserved in the constructor
+        entries_.push_back(start(id, key));  // never allocates: reserved in the constructor
         return static_cast<std::uint16_t>(entries_.size() - 1);
     }
 

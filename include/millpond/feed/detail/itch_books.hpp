@@ -93,6 +93,12 @@ public:
             of_instrument_[entries_[book].instrument] = static_cast<std::uint16_t>(book);
     }
 
+    /// The entry of the stock locate of another table's entry; null if there is none.
+    [[nodiscard]] const Entry* find_same(const Entry& other) const noexcept {
+        const auto book = find(other.locate);
+        return book == kNone ? nullptr : &entries_[book];
+    }
+
     [[nodiscard]] Entry& operator[](std::uint16_t book) noexcept { return entries_[book]; }
     [[nodiscard]] const Entry& operator[](std::uint16_t book) const noexcept { return entries_[book]; }
 
@@ -102,6 +108,8 @@ public:
         entries_.clear();
         std::ranges::fill(of_instrument_, kNone);
     }
+
+    void forget() noexcept { clear(); }
 
 private:
     InstrumentTable* instruments_;

@@ -80,6 +80,10 @@ public:
         for (std::uint32_t i = 0; i < kChanges; ++i) slots_[i].next = i + 1 == kChanges ? kNone : i + 1;
         free_ = 0;
     }
+    /// Gives all open groups this time. O(open groups).
+    void set_opened(std::int64_t utc_ns) noexcept {
+        for (auto book = oldest_; book != kNoBook; book = groups_[book].after) groups_[book].opened_utc_ns = utc_ns;
+    }
     /// The book of the group that was opened first, if that was at this time or before.
     [[nodiscard]] std::optional<std::uint16_t> oldest(std::int64_t utc_ns) const noexcept {
         if (oldest_ == kNoBook || groups_[oldest_].opened_utc_ns > utc_ns) [[likely]]
