@@ -294,6 +294,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     const auto health = thread->health();
     state.clients = health.clients;
     state.clients_accepted = health.clients_accepted;
+    state.replays = health.replays;
     state.connected = health.connected;
     state.stalled.update(health.clients_stalled, now);
     state.refused.update(health.refused_messages, now);

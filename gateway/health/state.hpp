@@ -200,6 +200,7 @@ struct SinkState {
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
     std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
+    std::optional<std::uint64_t> replays;  ///< Clients that replay a journal now; nullopt likewise.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the

@@ -14,7 +14,6 @@
 #include <variant>
 
 #include <millpond/feed/event_json.hpp>
-#include <millpond/market/ring_reader.hpp>
 
 namespace millpond::gateway::json_lines {
 namespace {
@@ -47,25 +46,24 @@ std::size_t place_of(const Levels& levels, Side side, feed::Price price) {
 
 }  // namespace
 
-void DepthBooks::open(const market::RingReader& ring) {
-    ring_ = &ring;
-    levels_.emplace(market::Books::Options{.max_instruments = ring.max_instruments()}, [&ring](std::uint16_t channel) {
-        return market::ChannelDepth{.depth = ring.depth(channel).depth};
-    });
+void DepthBooks::open(Channels channels) {
+    channels_ = std::move(channels);
+    levels_.emplace(
+        market::Books::Options{.max_instruments = channels_.max_instruments},
+        [this](std::uint16_t channel) { return market::ChannelDepth{.depth = channels_.depth_of(channel).depth}; });
     orders_.emplace(
-        market::Books::Options{.max_instruments = ring.max_instruments(), .orders = kMaxOrders},
-        [&ring](std::uint16_t channel) { return market::ChannelDepth{.orders = ring.depth(channel).orders}; });
+        market::Books::Options{.max_instruments = channels_.max_instruments, .orders = kMaxOrders},
+        [this](std::uint16_t channel) { return market::ChannelDepth{.orders = channels_.depth_of(channel).orders}; });
 }
 
 market::ChannelDepth DepthBooks::channel_depth(std::uint16_t channel) const {
-    return ring_ == nullptr ? market::ChannelDepth{} : ring_->depth(channel);
+    return channels_.depth_of ? channels_.depth_of(channel) : market::ChannelDepth{};
 }
 
 market::ChannelDepth DepthBooks::common_depth() const {
     std::optional<market::ChannelDepth> common;
-    const auto channels = ring_ == nullptr ? 0 : ring_->board().max_channels();
-    for (std::uint32_t channel = 0; channel < channels; ++channel) {
-        const auto depth = ring_->depth(static_cast<std::uint16_t>(channel));
+    for (std::uint32_t channel = 0; channel < channels_.max_channels; ++channel) {
+        const auto depth = channels_.depth_of(static_cast<std::uint16_t>(channel));
         if (!depth.is_on()) continue;
         if (!common) common = depth;
         common->depth = std::min(common->depth, depth.depth);
@@ -79,10 +77,8 @@ std::optional<std::uint16_t> DepthBooks::channel(feed::InstrumentId id) const no
 }
 
 unsigned DepthBooks::complete_books(feed::InstrumentId id) const noexcept {
-    const auto* const levels = book_of_levels(id);
-    const auto* const orders = book_of_orders(id);
-    return (levels != nullptr && levels->complete() ? kLevelsComplete : 0U) |
-           (orders != nullptr && orders->complete() ? kOrdersComplete : 0U);
+    const auto [levels, orders] = complete(id);
+    return (levels ? kLevelsComplete : 0U) | (orders ? kOrdersComplete : 0U);
 }
 
 template <class Event>
@@ -329,7 +325,7 @@ void DepthBooks::drop_open(std::optional<std::uint16_t> channel) {
 }
 
 void DepthBooks::on(const feed::Clear& clear, std::uint64_t number) {
-    if (ring_ == nullptr) return;
+    if (!levels_) return;
     if (clear.instrument == feed::kNoInstrument) {
         drop_open(clear.channel);
     } else {
@@ -350,7 +346,7 @@ void DepthBooks::on(const feed::Clear& clear, std::uint64_t number) {
 
 template <class Loss>
 void DepthBooks::mark_incomplete(const Loss& loss, std::optional<std::uint16_t> channel, std::uint64_t line) {
-    if (ring_ == nullptr) return;
+    if (!levels_) return;
     for (feed::InstrumentId id = 0; id < states_.size(); ++id) {
         auto& state = states_[id];
         if (state.number == 0 || (channel && state.channel != *channel)) continue;

@@ -17,10 +17,6 @@
 #include "gateway/json_lines/depth.hpp"
 #include "gateway/sinks/book_json.hpp"
 
-namespace millpond::market {
-class RingReader;
-}
-
 namespace millpond::gateway::json_lines {
 
 /// A change of a book, for the clients that get min_levels to max_levels levels of a side; clients without levels get
@@ -50,8 +46,14 @@ class DepthBooks {
 public:
     static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 
-    /// Must be called before events. The ring must outlive the object's use.
-    void open(const market::RingReader& ring);
+    /// The channels of the events.
+    struct Channels {
+        std::uint32_t max_instruments{0};  ///< Instruments from this one on have no books.
+        std::uint32_t max_channels{0};     ///< Channels that common_depth() looks at.
+        market::Books::DepthOf depth_of{};
+    };
+    /// Must be called before events.
+    void open(Channels channels);
 
     [[nodiscard]] DepthDemand& demand() noexcept { return demand_; }
     /// What the channel's feed sends.
@@ -93,6 +95,21 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
     [[nodiscard]] bool has_book(feed::InstrumentId id) const noexcept {
         return id < states_.size() && states_[id].number != 0;
+    }
+    /// Which books of the instrument are complete.
+    struct Complete {
+        bool levels{false};
+        bool orders{false};
+
+        /// Whether all that the depth needs is complete.
+        [[nodiscard]] bool covers(Depth depth) const noexcept {
+            return (levels || depth.levels == 0) && (orders || !depth.orders);
+        }
+    };
+    [[nodiscard]] Complete complete(feed::InstrumentId id) const noexcept {
+        const auto* const levels = book_of_levels(id);
+        const auto* const orders = book_of_orders(id);
+        return {.levels = levels != nullptr && levels->complete(), .orders = orders != nullptr && orders->complete()};
     }
     /// Whether that line made the book incomplete, and it still is.
     [[nodiscard]] bool is_marked_by(feed::InstrumentId id, std::uint64_t line) const noexcept {
@@ -185,7 +202,7 @@ private:
         return orders_ ? orders_->find(id) : nullptr;
     }
 
-    const market::RingReader* ring_{nullptr};
+    Channels channels_;
     std::optional<market::Books> levels_;  // made of levels; from open() on
     std::optional<market::Books> orders_;  // made of orders, of channels that send them; from open() on
     DepthDemand demand_;

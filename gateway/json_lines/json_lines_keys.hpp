@@ -27,6 +27,8 @@ constexpr auto json_lines_keys() {
             "backlog", "LINES", "Number of JSON lines that a client may fall behind; a power of two."),
         K::template integer<&S::max_clients, 1, 100'000>("max_clients", "N",
                                                          "Maximum number of clients; more are refused with a reason."),
+        K::template integer<&S::max_replays, 1, 64>(
+            "max_replays", "N", "Maximum number of clients that replay the ring's journal at a time; 4 if unset."),
         K::template bytes<&S::send_buffer>("send_buffer", "Kernel send buffer of each client."),
         K::template duration<&S::stall, std::chrono::seconds, 1, 86'400>(
             "stall_seconds", "Disconnect a client that accepts no data for this many seconds."),

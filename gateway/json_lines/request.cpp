@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include <millpond/feed/event.hpp>
 
 #include "service/json.hpp"
+#include "service/utc_text.hpp"
 
 namespace millpond::gateway::json_lines {
 namespace {
@@ -61,7 +64,37 @@ std::uint32_t depth_of(const Json::Value& value) {
     return static_cast<std::uint32_t>(value.asUInt64());
 }
 
+std::optional<ReplayStart> start_of(const Json::Value& value) {
+    constexpr std::size_t kMaxShown = 40;
+    if (value.isObject()) {
+        if (value.size() != 1 || !value.isMember("record")) {
+            throw RequestError("'from': an object has one key, 'record'");
+        }
+        const auto& record = value["record"];
+        if (!record.isIntegral() || !record.isUInt64() || record.asUInt64() == 0 || record.asUInt64() > kMaxEcho) {
+            throw RequestError(fmt::format("'record' must be an integer from 1 to {}", kMaxEcho));
+        }
+        return ReplayStart{.record = record.asUInt64()};
+    }
+    if (value == "board") return std::nullopt;
+    if (!value.isString()) {
+        throw RequestError(R"('from' must be a time like "2026-11-28T14:30:00Z", {"record":N} or "board")");
+    }
+    const auto text = value.asString();
+    const auto time = service::utc_of(text);
+    if (!time) {
+        throw RequestError(fmt::format("'from': '{}' is not a time of the years 1678 to 2261 like 2026-11-28T14:30:00Z",
+                                       std::string_view{text}.substr(0, kMaxShown)));
+    }
+    return ReplayStart{.utc_ns = *time};
+}
+
 }  // namespace
+
+std::string json_of(const ReplayStart& start) {
+    return start.utc_ns ? fmt::format("\"{}Z\"", service::utc_text_in_nanos(*start.utc_ns))
+                        : fmt::format("{{\"record\":{}}}", start.record);
+}
 
 Request parse_request(std::string_view line) {
     if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request must be a JSON object");
@@ -72,6 +105,7 @@ Request parse_request(std::string_view line) {
         throw RequestError(error.what());
     }
     Request request;
+    bool has_from = false;
     for (const auto& key : tree.getMemberNames()) {
         const auto& value = tree[key];
         if (key == "subscribe") {
@@ -83,6 +117,9 @@ Request parse_request(std::string_view line) {
         } else if (key == "orders") {
             if (!value.isBool()) throw RequestError("'orders' must be true or false");
             request.depth.orders = value.asBool();
+        } else if (key == "from") {
+            request.from = start_of(value);
+            has_from = true;
         } else if (key == "mode") {
             request.mode = mode_of(value);
         } else if (key == "interval_ms") {
@@ -97,8 +134,8 @@ Request parse_request(std::string_view line) {
             request.token = value.asString();
         } else {
             throw RequestError(fmt::format(
-                "unknown key '{}'; known are subscribe, depth, orders, unsubscribe, mode, interval_ms, account, echo, "
-                "token",
+                "unknown key '{}'; known are subscribe, depth, orders, from, unsubscribe, mode, interval_ms, account, "
+                "echo, token",
                 key.substr(0, feed::Symbol::capacity())));
         }
     }
@@ -106,6 +143,7 @@ Request parse_request(std::string_view line) {
     if (request.depth.is_on() && request.subscribe.empty()) {
         throw RequestError("'depth' and 'orders' belong to 'subscribe'");
     }
+    if (has_from && request.subscribe.empty()) throw RequestError("'from' belongs to 'subscribe'");
     return request;
 }
 

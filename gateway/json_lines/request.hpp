@@ -13,10 +13,20 @@
 
 namespace millpond::gateway::json_lines {
 
+/// Start of a replay: a time or a record of the journal.
+struct ReplayStart {
+    std::optional<std::int64_t> utc_ns{};  ///< The first event received at this time or later.
+    std::uint64_t record{0};               ///< Otherwise this record, or the first event after it.
+};
+/// Formats a start as in a request.
+[[nodiscard]] std::string json_of(const ReplayStart& start);
+
 /// A request of a client, one line with a JSON object:
 /// ```
 /// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
 /// {"subscribe":["AAPL"],"depth":10,"orders":true}   with the best levels of their books (or "full"), and the orders
+/// {"subscribe":["AAPL"],"from":"2026-11-28T14:30:00Z"}   all subscriptions from this time on; {"record":N}: from this
+///                                 record of the journal on; "board", the default: from now on
 /// {"unsubscribe":["AAPL"]}        removes these; ["*"] removes all
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines are sent in batches at this interval; 0: at once
@@ -28,6 +38,7 @@ namespace millpond::gateway::json_lines {
 struct Request {
     std::vector<std::string> subscribe;
     Depth depth;  ///< Of the instruments in `subscribe`.
+    std::optional<ReplayStart> from;
     std::vector<std::string> unsubscribe;
     std::optional<Delivery> mode;
     std::optional<std::chrono::milliseconds> interval;

@@ -64,6 +64,9 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return instruments_.size(); }
     [[nodiscard]] bool has_quote(feed::InstrumentId id) const noexcept { return instruments_[id].quote.number != 0; }
+    [[nodiscard]] bool has_complete_quote(feed::InstrumentId id) const noexcept {
+        return has_quote(id) && (instruments_[id].quote.event.flags & feed::kIncomplete) == 0;
+    }
     [[nodiscard]] bool has_state(feed::InstrumentId id) const noexcept { return instruments_[id].state.number != 0; }
     /// Channel of the newest quote or state; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint16_t> channel(feed::InstrumentId id) const noexcept {
@@ -71,6 +74,12 @@ public:
         if (instrument.quote.number != 0) return instrument.quote.event.channel;
         if (instrument.state.number != 0) return instrument.state.event.channel;
         return std::nullopt;
+    }
+    /// The channels whose state is known, in order.
+    [[nodiscard]] std::vector<std::uint16_t> channels() const {
+        std::vector<std::uint16_t> known;
+        for (const auto& [channel, state] : channels_) known.push_back(channel);
+        return known;
     }
     [[nodiscard]] const feed::JsonSymbol& json_symbol(feed::InstrumentId id) const noexcept {
         return instruments_[id].json;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <millpond/core/json_string.hpp>
+
+#include "gateway/json_lines/replay.hpp"
+#include "gateway/json_lines/replays.hpp"
 
 namespace millpond::gateway::json_lines {
 namespace {
@@ -28,78 +30,15 @@ Subscriber::Subscriber(Delivery mode, const Source& source)
       snapshot_(source.snapshot),
       books_(source.books),
       next_(log_.end()),
-      joined_at_(log_.events_before(log_.end())) {
+      joined_at_(log_.events_before(log_.end())),
+      subscriptions_(source.snapshot, source.books),
+      replays_(source.replays) {
     for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) add_snapshot(id);
-}
-
-Subscriber::~Subscriber() {
-    set_everything(false, {});
-    while (!depths_.empty()) set_depth(depths_.begin()->first, {});
 }
 
 void Subscriber::add_snapshot(feed::InstrumentId id) {
     if (snapshot_.has_state(id)) pending_states_.insert(id);
     if (snapshot_.has_quote(id)) pending_quotes_.insert(id);
-}
-
-Depth Subscriber::depth(feed::InstrumentId id) const noexcept {
-    if (everything_) return excluded_.contains(id) ? Depth{} : everything_depth_;
-    const auto found = depths_.find(id);
-    return found == depths_.end() ? Depth{} : found->second;
-}
-
-void Subscriber::set_everything(bool everything, Depth depth) {
-    if (everything_depth_.is_on()) books_.demand().remove(feed::kNoInstrument, everything_depth_);
-    if (depth.is_on()) books_.demand().add(feed::kNoInstrument, depth);
-    everything_ = everything;
-    excluded_.clear();
-    everything_depth_ = depth;
-}
-
-void Subscriber::set_depth(feed::InstrumentId id, Depth depth) {
-    if (const auto found = depths_.find(id); found != depths_.end()) {
-        books_.demand().remove(id, found->second);
-        depths_.erase(found);
-    }
-    if (!depth.is_on()) return;
-    books_.demand().add(id, depth);
-    depths_.emplace(id, depth);
-    if (books_.has_book(id)) pending_books_.insert(id);
-}
-
-void Subscriber::check_depth(const Request& request) const {
-    const auto has_orders = [this] {
-        return everything_depth_.orders ||
-               std::ranges::any_of(wanted_symbols_, [](const auto& one) { return one.second.orders; });
-    };
-    if (request.mode.value_or(mode_) == Delivery::conflate &&
-        (request.depth.orders || (request.mode && has_orders()))) {
-        throw RequestError("'orders' needs the mode \"every\"");
-    }
-    if (!request.depth.is_on()) return;
-    std::set<std::string_view> unknown{request.subscribe.begin(), request.subscribe.end()};
-    const auto requested = unknown;
-    for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) {
-        const auto symbol = snapshot_.symbol(id);
-        if (!requested.contains(symbol)) continue;
-        const auto channel = books_.has_book(id) ? books_.channel(id) : snapshot_.channel(id);
-        if (!channel) continue;
-        check_depth(symbol, books_.channel_depth(*channel), request.depth);
-        unknown.erase(symbol);
-    }
-    for (const auto symbol : unknown) check_depth(symbol, books_.common_depth(), request.depth);
-}
-
-void Subscriber::check_depth(std::string_view symbol, market::ChannelDepth sent, Depth wanted) const {
-    if (wanted.levels != 0 && sent.depth == 0) {
-        throw RequestError(fmt::format("'depth': the feed of {} sends no levels", symbol));
-    }
-    if (wanted.levels > sent.depth) {
-        throw RequestError(fmt::format("'depth': the feed of {} sends {} levels of a side", symbol, sent.depth));
-    }
-    if (wanted.orders && !sent.orders) {
-        throw RequestError(fmt::format("'orders': the feed of {} sends no orders", symbol));
-    }
 }
 
 void Subscriber::add_incomplete(std::uint64_t line) {
@@ -128,64 +67,35 @@ void Subscriber::add_books(feed::InstrumentId concerned) {
 }
 
 bool Subscriber::has_pending() const noexcept {
+    if (replay_ && replay_->has_part()) return true;
+    if (is_parked_) return false;
     return pending_channels_ || unreported_losses_ != 0 || !pending_states_.empty() || !pending_quotes_.empty() ||
            !pending_books_.empty() || echo_is_due();
 }
 
 void Subscriber::add_instrument(feed::InstrumentId id) {
-    if (everything_) return;
-    const auto found = wanted_symbols_.find(snapshot_.symbol(id));
-    if (found == wanted_symbols_.end()) return;
-    wanted_.insert(id);
-    set_depth(id, found->second);
+    if (subscriptions_.add_instrument(id) && !is_parked_ && books_.has_book(id)) pending_books_.insert(id);
 }
 
 void Subscriber::apply(const Request& request) {
-    if (wanted_symbols_.size() + request.subscribe.size() > kMaxSymbols) {
-        reply("error",
-              fmt::format("a client may subscribe to at most {} symbols; [\"*\"] subscribes to all", kMaxSymbols));
-        return;
-    }
-    check_depth(request);
-    for (const auto& symbol : request.subscribe) {
-        if (symbol == "*") {
-            set_everything(true, request.depth);
-            for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) add_snapshot(id);
-            add_books(feed::kNoInstrument);
-            continue;
+    check_replay(request);
+    subscriptions_.check(request, mode_);
+    if (request.from) {
+        start_replay(request);
+    } else {
+        const auto change = subscriptions_.apply(request);
+        for (const auto id : change.added) add_snapshot(id);
+        for (const auto id : change.books) {
+            if (books_.has_book(id)) pending_books_.insert(id);
         }
-        if (everything_) {
-            set_everything(false, {});
-            wanted_.clear();
-            wanted_symbols_.clear();
-        }
-        wanted_symbols_.insert_or_assign(symbol, request.depth);
+        if (!change.refusal.empty()) reply("error", change.refusal);
     }
-    for (const auto& symbol : request.unsubscribe) {
-        if (symbol == "*") {
-            wanted_symbols_.clear();
-            set_everything(false, {});
-        } else if (everything_) {
-            reply("error", "all instruments are subscribed: unsubscribe [\"*\"] first, then subscribe to symbols");
-            break;
-        }
-        wanted_symbols_.erase(symbol);
-    }
-    if (everything_) {
-        while (!depths_.empty()) set_depth(depths_.begin()->first, {});
-    }
-    const std::set<std::string_view> requested{request.subscribe.begin(), request.subscribe.end()};
-    if (!everything_ && !(request.subscribe.empty() && request.unsubscribe.empty())) {
-        for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) {
-            const auto found = wanted_symbols_.find(snapshot_.symbol(id));
-            const bool wanted = found != wanted_symbols_.end();
-            if (!wanted) wanted_.erase(id);
-            if (wanted && wanted_.insert(id)) add_snapshot(id);
-            if (!wanted || requested.contains(found->first)) set_depth(id, wanted ? found->second : Depth{});
+    if (request.depth.is_on()) {
+        for (const auto symbol : subscriptions_.unknown(request)) {
+            text_ += fmt::format("{{\"type\":\"unknown\",\"symbol\":{}}}\n", core::json_string(symbol));
         }
     }
-    if (request.depth.is_on()) reply_unknown(request);
-    if (request.mode) mode_ = *request.mode;
+    if (request.mode && !request.from) mode_ = *request.mode;
     if (request.interval) interval_ = *request.interval;
     if (request.account) reply_account();
     if (request.echo) echo_ = {.number = *request.echo, .line = log_.end()};
@@ -197,16 +107,6 @@ std::string text_line(std::string_view type, std::string_view text) {
 
 void Subscriber::reply(std::string_view type, std::string_view text) { text_ += text_line(type, text); }
 
-void Subscriber::reply_unknown(const Request& request) {
-    std::set<std::string_view> unknown{request.subscribe.begin(), request.subscribe.end()};
-    unknown.erase("*");
-    for (feed::InstrumentId id = 0; id < snapshot_.size() && !unknown.empty(); ++id)
-        unknown.erase(snapshot_.symbol(id));
-    for (const auto symbol : unknown) {
-        text_ += fmt::format("{{\"type\":\"unknown\",\"symbol\":{}}}\n", core::json_string(symbol));
-    }
-}
-
 void Subscriber::reply_account() {
     const auto now = account();
     text_ += fmt::format(
@@ -216,6 +116,7 @@ void Subscriber::reply_account() {
 }
 
 void Subscriber::end(std::string_view reason) {
+    end_replay();
     // Completes a partly sent line, so that the reason stays readable, and drops the lines after it.
     const auto line_end = text_sent_ == 0 ? std::string::npos : text_.find('\n', text_sent_ - 1);
     const auto kept = text_sent_ == 0 ? 0 : line_end == std::string::npos ? text_.size() : line_end + 1;
@@ -230,12 +131,22 @@ void Subscriber::end(std::string_view reason) {
 
 Account Subscriber::account() const noexcept {
     auto result = sums_;
-    result.published = log_.events_before(log_.end()) - joined_at_;
-    result.queued = log_.events_before(log_.end()) - log_.events_before(next_) + pending_event_count_ + text_events_;
+    result.queued = pending_event_count_ + text_events_;
+    if (is_parked_) return result;
+    const auto end = log_.events_before(log_.end());
+    result.published += end - joined_at_;
+    result.queued += end - log_.events_before(next_);
     return result;
 }
 
 void Subscriber::drop_before(std::uint64_t oldest) {
+    if (is_parked_) {
+        if (next_ >= oldest) return;
+        next_ = oldest;
+        // The replay reads on, and gets another offer.
+        if (std::exchange(offered_, 0) != 0) replay_->offer(0);
+        return;
+    }
     for (; next_ < oldest; ++next_) {
         const auto& line = log_[next_];
         if (is_of_book(line.kind)) {
@@ -261,10 +172,9 @@ void Subscriber::drop_before(std::uint64_t oldest) {
 }
 
 void Subscriber::write_pending() {
-    if (unreported_losses_ != 0) {
-        text_ += fmt::format("{{\"type\":\"missed\",\"count\":{}}}\n", unreported_losses_);
-        unreported_losses_ = 0;
-    }
+    if (replay_) write_replay();
+    if (is_parked_) return;
+    if (unreported_losses_ != 0) write_losses();
     if (std::exchange(pending_channels_, false)) text_snapshot_ += snapshot_.write_channels(next_, text_);
     write_pending_states();
     write_pending_quotes();
@@ -273,6 +183,10 @@ void Subscriber::write_pending() {
         text_ += fmt::format("{{\"type\":\"echo\",\"echo\":{}}}\n", echo_->number);
         echo_.reset();
     }
+}
+
+void Subscriber::write_losses() {
+    text_ += fmt::format("{{\"type\":\"missed\",\"count\":{}}}\n", std::exchange(unreported_losses_, 0));
 }
 
 void Subscriber::write_pending_states() {
@@ -323,7 +237,7 @@ void Subscriber::write_pending_books() {
 bool Subscriber::write_book(feed::InstrumentId id) {
     const auto wanted = depth(id);
     try {
-        check_depth(snapshot_.symbol(id), books_.channel_depth(books_.channel(id).value()), wanted);
+        Subscriptions::check_depth(snapshot_.symbol(id), books_.channel_depth(books_.channel(id).value()), wanted);
     } catch (const RequestError& error) {  // a feed that was added or changed after the subscription
         reply("error", error.what());
         if (mode_ == Delivery::conflate) {
@@ -332,11 +246,7 @@ bool Subscriber::write_book(feed::InstrumentId id) {
         } else {
             text_snapshot_ += books_.write_empty(id, wanted, snapshot_.json_symbol(id), text_);
         }
-        if (everything_) {
-            excluded_.insert(id);
-        } else {
-            set_depth(id, {});
-        }
+        subscriptions_.drop_depth(id);
         return false;
     }
     covered_.insert_or_assign(id, log_.end());

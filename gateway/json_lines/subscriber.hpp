@@ -4,11 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <sys/uio.h>
 
@@ -21,10 +22,16 @@
 #include "gateway/json_lines/line_runs.hpp"
 #include "gateway/json_lines/request.hpp"
 #include "gateway/json_lines/snapshot.hpp"
+#include "gateway/json_lines/subscriptions.hpp"
 #include "gateway/sinks/account.hpp"
 #include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::json_lines {
+
+class Replay;
+class Replays;
+struct ReplayPart;
+struct ReplayedState;
 
 /// Formats {"type":"<type>","text":"<text>"} with a newline.
 [[nodiscard]] std::string text_line(std::string_view type, std::string_view text);
@@ -33,7 +40,8 @@ namespace millpond::gateway::json_lines {
 struct Source {
     const LineLog& lines;
     const Snapshot& snapshot;
-    DepthBooks& books;  ///< Subscribers add their demand.
+    DepthBooks& books;          ///< Subscribers add their demand.
+    Replays* replays{nullptr};  ///< Null if the source itself is one of a replay.
 };
 
 /// A client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket.
@@ -50,36 +58,40 @@ struct Source {
 /// not sent: the book is pending, and sent whole, before any other event that must not be conflated. Lines that a
 /// snapshot includes already are skipped.
 ///
+/// During a replay the client is *parked*: it gets the replay's parts, and the log goes on without it. The last part
+/// ends where a line of the log begins, with which the client continues (replay.hpp).
+///
 /// Threads: one.
-/// Memory:  eight bits for each instrument, 60 bytes for each symbol with depth, and text that is bounded by kMaxText
-///          and one book.
+/// Memory:  that of Subscriptions, five bits for each instrument, and text that is bounded by kMaxText and one book.
 class Subscriber {
 public:
     /// Begins at the log's end, with the snapshot pending.
     Subscriber(Delivery mode, const Source& source);
     Subscriber(const Subscriber&) = delete;
     Subscriber& operator=(const Subscriber&) = delete;
-    ~Subscriber();
+    ~Subscriber() { end_replay(); }
 
     /// Drops the lines before `oldest`, which are about to leave the log.
     void drop_before(std::uint64_t oldest);
 
     /// Throws RequestError if the feed sends less than the request wants; then nothing of it is applied.
     void apply(const Request& request);
+    /// Replaces all subscriptions, without what a new subscription is sent first.
+    void replace(WantedSymbols wanted) { subscriptions_.replace(std::move(wanted)); }
+    [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept { return subscriptions_.wants(id); }
+    [[nodiscard]] Depth depth(feed::InstrumentId id) const noexcept { return subscriptions_.depth(id); }
     /// Sends a line to this client alone, outside its account: a reply or a reason. `text` is escaped.
     void reply(std::string_view type, std::string_view text);
     void reply_account();
-    /// Names the symbols of a subscription with depth that no instrument has yet.
-    void reply_unknown(const Request& request);
     /// Whether the waiting text has reached its limit, so that requests have to wait.
     [[nodiscard]] bool is_full() const noexcept { return text_.size() - text_sent_ > kMaxText; }
 
     /// Called for each new instrument.
     void add_instrument(feed::InstrumentId id);
 
-    /// Whether the client's interval has not ended yet.
+    /// Whether the client's interval has not ended yet. A replay has no intervals.
     [[nodiscard]] bool is_paused(std::int64_t now_ns) const noexcept {
-        return interval_.count() != 0 && now_ns < paused_until_ns_;
+        return !is_parked_ && interval_.count() != 0 && now_ns < paused_until_ns_;
     }
     /// Starts the interval; call it when everything was sent.
     void pause_from(std::int64_t now_ns) noexcept { paused_until_ns_ = now_ns + interval_.count(); }
@@ -87,9 +99,11 @@ public:
     /// Drops waiting lines that are not partly sent, sends the reason and nothing after it.
     void end(std::string_view reason);
     [[nodiscard]] bool ending() const noexcept { return ending_; }
+    /// Why the client has to be disconnected; empty if it does not.
+    [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
     /// The next line to send to it.
     [[nodiscard]] std::uint64_t next_line() const noexcept { return next_; }
-    [[nodiscard]] bool has_lines() const noexcept { return next_ < log_.end(); }
+    [[nodiscard]] bool has_lines() const noexcept { return !is_parked_ && next_ < log_.end(); }
     /// Whether something waits to be sent, except for the snapshot.
     [[nodiscard]] bool has_more() const noexcept { return has_lines() || !text_.empty() || pending_event_count_ != 0; }
 
@@ -127,7 +141,7 @@ public:
     /// Mode of a client that can be sent a LineRuns::Run, because its next bytes are the lines from next_line() on;
     /// nullopt if anything is pending, filtered or delayed.
     [[nodiscard]] std::optional<Delivery> plain_mode() const noexcept {
-        const bool plain = everything_ && !everything_depth_.is_on() && text_.empty() && interval_.count() == 0 &&
+        const bool plain = subscriptions_.is_plain() && !is_parked_ && text_.empty() && interval_.count() == 0 &&
                            !ending_ && !has_pending();
         return plain ? std::optional{mode_} : std::nullopt;
     }
@@ -141,7 +155,6 @@ public:
 
 private:
     static constexpr std::size_t kMaxText = LineRuns::kMaxText;
-    static constexpr std::size_t kMaxSymbols = 10'000;  ///< Maximum number of symbols in its subscriptions.
 
     /// What happens to a line of a book.
     enum class BookLine : std::uint8_t {
@@ -152,17 +165,20 @@ private:
         sent,
     };
 
-    [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {
-        return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
-    }
     /// Whether all lines before the echo's request were sent; pending quotes still come first.
-    [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && next_ >= echo_->line; }
-    [[nodiscard]] Depth depth(feed::InstrumentId id) const noexcept;
-    [[nodiscard]] bool has_depth() const noexcept { return everything_depth_.is_on() || !depths_.empty(); }
-    void check_depth(const Request& request) const;
-    void check_depth(std::string_view symbol, market::ChannelDepth sent, Depth wanted) const;
-    void set_everything(bool everything, Depth depth);
-    void set_depth(feed::InstrumentId id, Depth depth);
+    [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && !is_parked_ && next_ >= echo_->line; }
+    [[nodiscard]] bool has_depth() const noexcept { return subscriptions_.has_depth(); }
+    void check_replay(const Request& request) const;
+    void start_replay(const Request& request);
+    void end_replay() noexcept;
+    /// Appends parts of the replay to the text.
+    void write_replay();
+    void park(const Replay& replay);
+    void add_to_account(const Account& replayed);
+    /// Offers the replay to stop at the log's present end if it is close to that.
+    void offer_live(const ReplayPart& part);
+    /// Continues with the line of the log that was offered.
+    void go_live(const ReplayedState& state);
     [[nodiscard]] BookLine outcome(const Line& line, std::uint64_t number) const noexcept;
     /// Accounts for the lines of books from `begin` on that are not sent, and makes their books pending.
     void skip_book_lines(std::uint64_t begin, std::uint64_t end);
@@ -177,6 +193,7 @@ private:
     void add_incomplete(std::uint64_t line);
     /// Adds the instrument's book to the pending books; kNoInstrument: all books.
     void add_books(feed::InstrumentId concerned);
+    void write_losses();
     void write_pending_states();
     void write_pending_quotes();
     void append_to_text(const Gathered& gathered);
@@ -188,23 +205,19 @@ private:
     const Snapshot& snapshot_;
     DepthBooks& books_;
     std::uint64_t next_;       // line to be sent next
-    std::uint64_t joined_at_;  // events of the log before the first line
+    std::uint64_t joined_at_;  // events of the log before the first line that counts
     std::chrono::nanoseconds interval_{0};
     std::int64_t paused_until_ns_{0};
     bool ending_{false};
+    std::string failure_;
 
-    bool everything_{true};
-    Depth everything_depth_;  // if everything_
-    IdSet excluded_;          // from everything_depth_: their feeds send less
-    std::map<std::string, Depth, std::less<>> wanted_symbols_;
-    IdSet wanted_;
+    Subscriptions subscriptions_;
 
     bool pending_channels_{true};  // states of channels are pending
     IdSet pending_states_;         // instruments whose newest state is to be sent
     IdSet pending_quotes_;         // instruments whose newest quote is to be sent
     IdSet pending_events_;         // pending quotes that count as an event
     std::uint64_t pending_event_count_{0};
-    std::unordered_map<feed::InstrumentId, Depth> depths_;           // of wanted_ instruments with depth
     IdSet pending_books_;                                            // instruments whose whole book is to be sent
     IdSet pending_book_events_;                                      // pending books that count as an event
     std::unordered_map<feed::InstrumentId, std::uint64_t> covered_;  // books that include the lines before that one
@@ -222,7 +235,14 @@ private:
     std::size_t text_sent_{0};
     std::uint64_t text_events_{0};  // events in the text
     std::uint64_t text_snapshot_{0};
-    Account sums_;  // without published and queued
+    Account sums_;  // without queued; published without the lines from joined_at_ on
+
+    Replays* replays_;
+    std::shared_ptr<Replay> replay_;  // that was requested; null: none
+    bool is_parked_{false};           // it has begun
+    std::uint64_t offered_{0};        // newest ring entry before next_, that was offered to it; 0: none
+    IdSet incomplete_at_offer_;       // instruments whose books the sink did not have then
+    Account replayed_;                // its part of sums_
 };
 
 }  // namespace millpond::gateway::json_lines

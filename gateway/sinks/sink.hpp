@@ -37,6 +37,7 @@ using MetricVisitor = std::function<void(std::string_view name, std::string_view
 struct SinkHealth {
     std::optional<std::uint64_t> clients{};  ///< Clients connected now; nullopt if it has no clients.
     std::uint64_t clients_accepted{0};       ///< Clients that have connected.
+    std::optional<std::uint64_t> replays{};  ///< Clients that replay a journal now; nullopt if it has no clients.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
     std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
     std::uint64_t failures{0};               ///< Failed writes, syncs, sends and searches, and names that did not fit.

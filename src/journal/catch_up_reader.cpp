@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <millpond/core/clock.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_error.hpp>
@@ -115,7 +116,19 @@ bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
     return true;
 }
 
+void CatchUpReader::begin_at_end() noexcept {
+    if (options_.books) return;  // they would lack what comes before
+    const auto& passed = journal_.passed();
+    const bool is_future = since_ && *since_ > core::utc_nanos();
+    if (passed.ring == 0 || passed.record + 1 < journal_.next_record() || is_future) return;
+    has_entry_ = true;
+    epoch_ = passed.epoch;
+    last_ = passed.ring;
+    first_ = last_ + 1;
+}
+
 bool CatchUpReader::switch_to_ring() {
+    if (!has_entry_) begin_at_end();
     if (!has_entry_ || !open_ring() || ring_->epoch() != epoch_ || last_ + 1 < ring_->oldest()) return false;
     // The books need the entries before the first one, if the ring still has them.
     const bool prepares = books_ && prepared_epoch_ == epoch_ && prepared_ring_ + 1 >= ring_->oldest();

@@ -198,6 +198,7 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool
             expected_ = view.record + 1;
             passed_over_ = false;
         }
+        passed_.record = view.record;
         if (NameRecord name; view.kind == RecordKind::name && view.copy_to(name)) {
             learn(name);
             continue;
@@ -205,6 +206,10 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool
         if (ChannelRecord channel; view.kind == RecordKind::channel && view.copy_to(channel)) {
             learn(channel);
             continue;
+        }
+        if (is_of_ring(view.kind)) {
+            passed_.epoch = segment_->identity().epoch;
+            passed_.ring = view.ring;
         }
         if (!is_sought) continue;
         if (!is_of_ring(view.kind)) {
@@ -260,6 +265,7 @@ void JournalReader::seek(std::uint64_t record) {
     ordinal_ = 0;
     names_.clear();
     position_ = {};
+    passed_ = {};
     expected_ = record;
     side_ = Side::selected;
     newest_utc_ns_ = kTimeUnknown;
@@ -295,18 +301,28 @@ JournalReader::Side JournalReader::side_of(const SegmentReader& segment) const n
     return since_ && tail.newest_utc_ns < *since_ ? Side::before : Side::selected;
 }
 
+/// Moves to the end of the open segment, which has ended.
+void JournalReader::pass_segment() noexcept {
+    segment_->seek_end();
+    const auto& tail = *segment_->tail();
+    passed_.record = tail.next_record - 1;
+    if (tail.last_ring == 0) return;
+    passed_.epoch = segment_->identity().epoch;
+    passed_.ring = tail.last_ring;
+}
+
 /// Moves to the first place in the open segment that may have selected events.
 void JournalReader::enter_segment() {
     entered_ = true;
     side_ = side_of(*segment_);
     if (side_ != Side::selected) {
         newest_utc_ns_ = std::max(newest_utc_ns_, segment_->tail()->newest_utc_ns);
-        segment_->seek_end();
+        pass_segment();
     } else if (since_) {
         segment_->seek_time(*since_);
     } else if (skipped_ring_ != 0 && segment_->identity().epoch == skipped_epoch_) {
         if (segment_->ended() && segment_->tail()->last_ring <= skipped_ring_) {
-            segment_->seek_end();
+            pass_segment();
         } else {
             segment_->skip_ring(skipped_ring_);
         }

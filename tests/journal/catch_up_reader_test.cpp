@@ -509,6 +509,45 @@ TEST_F(CatchUpReaderTest, BeginsWithTheFirstEventOfATimeAndLeavesNothingOutAfter
     EXPECT_EQ(reader.writer_state(), std::nullopt);
 }
 
+TEST_F(CatchUpReaderTest, ATimeAfterTheNewestEventContinuesWithTheRingsNextOne) {
+    const auto name = market::fresh_name();
+    const market::NameGuard guard{name};
+    const auto ring = market::deep_writer(name, kDepth);
+    market::name_instruments(*ring, 1);
+    auto settings = options();
+    settings.ring = name;
+    JournalWriter writer{settings, 0};
+    writer.set_epoch(market::RingReader{{.name = name}}.epoch());
+    const auto publish = [&](std::uint64_t number, std::int64_t receive_utc_ns) {
+        auto one = quote(number);
+        one.receive_utc_ns = receive_utc_ns;
+        one.flags = feed::kLast;  // readers see a group when it ends
+        ASSERT_TRUE(ring->publish(one));
+    };
+    for (std::uint64_t number = 1; number <= 5; ++number) {
+        publish(number, static_cast<std::int64_t>(number * 1'000));
+        ASSERT_TRUE(writer.append(quote(number), number));
+    }
+    CatchUpReader future{{.folder = folder_, .ring = name}, AtTime{core::utc_nanos() + 3'600'000'000'000}};
+    CatchUpReader reader{{.folder = folder_, .ring = name}, AtTime{5'001}};
+    Quotes quotes;
+    Quotes none;
+    while (reader.poll(quotes, 64) + future.poll(none, 64) != 0) {
+    }
+    EXPECT_TRUE(reader.is_live());
+    EXPECT_EQ(reader.current(), 5U);
+    EXPECT_FALSE(future.is_live());
+    publish(6, 5'000);
+    publish(7, 7'000);
+    publish(8, 8'000);
+    while (reader.poll(quotes, 64) != 0) {
+    }
+    EXPECT_EQ(quotes.numbers, (std::vector<std::uint64_t>{7, 8}));
+    EXPECT_EQ(reader.account().published, 2U);
+    EXPECT_EQ(reader.account().delivered, 2U);
+    EXPECT_TRUE(none.numbers.empty());
+}
+
 TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {
     {
         JournalWriter writer{options(), 0};

@@ -56,6 +56,7 @@ bool Connection::serve(std::int64_t now_ns) {
 bool Connection::pass_on(std::int64_t now_ns) {
     if (readable_ && !read_closed_ && !subscriber_.ending() && !subscriber_.is_full()) read_requests(now_ns);
     if (broken_) return false;
+    if (!subscriber_.failure().empty() && !subscriber_.ending()) subscriber_.end(subscriber_.failure());
     const auto flow = writable_ || subscriber_.ending() ? pump(now_ns) : Flow::blocked;
     writable_ = flow == Flow::idle;
     if (flow == Flow::broken) return false;
@@ -64,6 +65,7 @@ bool Connection::pass_on(std::int64_t now_ns) {
         const auto patience = std::min<std::int64_t>(kCloseTimeoutNs, context_.settings.stall.count());
         return flow == Flow::blocked && now_ns - ending_since_ns_ < patience;
     }
+    if (!subscriber_.failure().empty()) context_.called = true;
     end_if_stalled(flow, now_ns);
     return true;
 }

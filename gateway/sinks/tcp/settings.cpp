@@ -25,6 +25,9 @@ public:
 
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
+    void complete(Settings& settings, const SinkContext& context) const override {
+        complete_replays(settings, context);
+    }
     [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
         return json_lines_outputs(settings);
     }

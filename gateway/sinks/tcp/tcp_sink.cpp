@@ -46,7 +46,7 @@ core::Descriptor epoll_with(int listener) {
 }  // namespace
 
 TcpSink::TcpSink(const Settings& settings, ClientAccess access, service::LogFunction log)
-    : JsonLinesSink(settings.backlog),
+    : JsonLinesSink(settings),
       settings_(settings),
       access_(std::move(access)),
       log_(std::move(log)),
@@ -161,6 +161,7 @@ bool TcpSink::is_due(std::int64_t now_ns) const noexcept {
 }
 
 void TcpSink::step(std::int64_t monotonic_ns) {
+    if (poll_replays()) called_ = true;
     if (!is_due(monotonic_ns)) return;
     called_ = false;
     served_ns_ = monotonic_ns;

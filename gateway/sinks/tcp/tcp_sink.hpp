@@ -36,8 +36,15 @@ public:
     void wait(std::chrono::nanoseconds max_wait) override;
     void finish() override;
     [[nodiscard]] std::string_view type() const noexcept override { return "tcp"; }
-    void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
-    [[nodiscard]] SinkHealth health() const noexcept override { return counters_.health(); }
+    void visit_metrics(const MetricVisitor& visit) const override {
+        counters_.visit(visit);
+        replays().visit(visit);
+    }
+    [[nodiscard]] SinkHealth health() const noexcept override {
+        auto health = counters_.health();
+        health.replays = replays().active();
+        return health;
+    }
 
 private:
     void accept_all(std::int64_t now_ns);

@@ -161,6 +161,7 @@ void Client::send(std::int64_t now_ns) {
         if (!run.text.empty()) return write(run.text);
     }
     subscriber_.fill(now_ns);
+    if (!subscriber_.failure().empty()) end(subscriber_.failure());
     if (subscriber_.text().empty()) {
         alive_ns_ = now_ns;
     } else {

@@ -85,7 +85,7 @@ struct WebSink::Network {
 };
 
 WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log)
-    : JsonLinesSink(settings.backlog),
+    : JsonLinesSink(settings),
       settings_(settings),
       access_(std::move(access)),
       pages_(std::move(pages)),
@@ -141,6 +141,7 @@ bool WebSink::poll_network() {
 }
 
 void WebSink::step(std::int64_t monotonic_ns) {
+    if (poll_replays()) called_ = true;
     if (!called_ && served_ == lines().end() && monotonic_ns - served_ns_ < kStepEveryNs) return;
     called_ = false;
     served_ns_ = monotonic_ns;

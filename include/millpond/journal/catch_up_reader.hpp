@@ -74,6 +74,8 @@ using StartAt = std::variant<AtRecord, AtTime, SavedPosition>;
 /// delivered is what a reader of the ring got that was there from the start, without the ranges that are reported as
 /// missed.
 ///
+/// A time or record after the journal's newest event continues with the ring's next one, except with `books`.
+///
 /// With `books` a handler also gets snapshots: a Clear of each channel and the orders and levels of each instrument,
 /// without times. They are no entries; in_snapshot() is then true. A book that is not complete in the journal is marked
 /// incomplete.
@@ -167,6 +169,8 @@ private:
     void miss_up_to(Handler& handler, std::uint64_t last);
     template <class Event, class Handler>
     void deliver(Handler& handler, const Event& event, std::uint64_t ring);
+    /// Continues after the journal's newest event, if all of the journal is read and nothing of it was to be delivered.
+    void begin_at_end() noexcept;
     /// Switches to the ring; false if it does not have the next entry, or if there is none.
     [[nodiscard]] bool switch_to_ring();
     [[nodiscard]] bool open_ring();
@@ -267,6 +271,11 @@ struct CatchUpReader::RingEvents {
     void on(const Event& event) {
         const auto number = of.ring_->current();
         if (of.books_ && number <= of.last_) return of.prepare(event, of.epoch_, number);
+        if (of.since_ && !of.has_begun(event.receive_utc_ns)) {
+            of.last_ = number;
+            of.first_ = number + 1;
+            return;
+        }
         of.deliver_books(handler);
         of.filtered_ += number - of.last_ - 1;  // of kinds that this build does not know
         of.deliver(handler, event, number);

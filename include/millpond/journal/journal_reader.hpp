@@ -71,6 +71,9 @@ public:
 
     /// Position of the record that poll is delivering, for use inside the handler; afterwards, of the last one.
     [[nodiscard]] const Position& current() const noexcept { return position_; }
+    /// The newest record that was read, selected or not, with the epoch and ring number of the newest event or loss
+    /// among them; 0 if there was none.
+    [[nodiscard]] const Position& passed() const noexcept { return passed_; }
     /// Returns, once, the segments that were skipped or whose header is damaged, each with what was found.
     [[nodiscard]] std::vector<std::string> drain_faults() { return std::exchange(faults_, {}); }
     /// Number of the next record.
@@ -103,6 +106,7 @@ private:
     [[nodiscard]] std::vector<SegmentFile> around(std::uint64_t record);
     [[nodiscard]] Side side_of(const SegmentReader& segment) const noexcept;
     void enter_segment();
+    void pass_segment() noexcept;
     [[nodiscard]] bool is_skipped(const RecordView& view) const noexcept {
         return view.ring <= skipped_ring_ && segment_->identity().epoch == skipped_epoch_;
     }
@@ -126,6 +130,7 @@ private:
     std::vector<std::string> faults_;
     std::uint64_t expected_{0};  ///< Number of the next record; 0 before the first segment is known.
     Position position_{};
+    Position passed_{};
     std::optional<std::int64_t> since_;
     std::optional<std::int64_t> until_;
     std::uint64_t skipped_epoch_{0};  ///< See skip.

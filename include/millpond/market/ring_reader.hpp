@@ -103,6 +103,8 @@ public:
     [[nodiscard]] std::uint64_t current() const noexcept { return head_.number; }
     [[nodiscard]] std::uint64_t oldest() const noexcept { return ring_.oldest(); }
     [[nodiscard]] std::uint64_t newest() const noexcept { return ring_.cursor(); }
+    /// Ring number of the entry that poll reads next; it has delivered, filtered or reported as missed those before.
+    [[nodiscard]] std::uint64_t next() const noexcept { return ring_.next(); }
     [[nodiscard]] RingAccount account() const noexcept;
 
     /// Returns nullptr if the instrument has no name; the instrument of a delivered event always has one. The name

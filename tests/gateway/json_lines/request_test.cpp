@@ -55,6 +55,31 @@ TEST(Request, DepthIsANumberOfLevelsOrFull) {
     EXPECT_THAT(refusal(R"({"unsubscribe":["AAPL"],"orders":true})"), HasSubstr("belong to 'subscribe'"));
 }
 
+TEST(Request, AReplayStartsAtATimeOrARecord) {
+    const auto start = [](const std::string& from) {
+        return parse_request(R"({"subscribe":["AAPL"],"from":)" + from + "}").from;
+    };
+    EXPECT_EQ(start(R"("2026-11-28T14:30:00Z")").value().utc_ns, 1'795'876'200'000'000'000);
+    EXPECT_EQ(json_of(start(R"("2026-11-28T14:30:00.5Z")").value()), R"("2026-11-28T14:30:00.500000000Z")");
+    EXPECT_EQ(start(R"({"record":17})").value().record, 17U);
+    EXPECT_EQ(json_of(start(R"({"record":17})").value()), R"({"record":17})");
+    EXPECT_FALSE(start(R"("board")"));
+    for (const std::string from : {R"("noon")", R"("2026-11-28 14:30")", R"("2026-13-01")", R"("")"}) {
+        EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":)" + from + "}"), HasSubstr("is not a time")) << from;
+    }
+    for (const std::string from : {"1", "null", "[]", "true"}) {
+        EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":)" + from + "}"), HasSubstr("'from' must be a time")) << from;
+    }
+    for (const std::string record : {"0", "-1", "1.5", "\"1\"", "9007199254740992"}) {
+        EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":{"record":)" + record + "}}"),
+                    HasSubstr("'record' must be an integer from 1 to 9007199254740991"))
+            << record;
+    }
+    EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":{"time":1}})"), HasSubstr("one key, 'record'"));
+    EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":{"record":1,"a":2}})"), HasSubstr("one key, 'record'"));
+    EXPECT_THAT(refusal(R"({"from":"board"})"), HasSubstr("belongs to 'subscribe'"));
+}
+
 TEST(Request, AKeyThatIsThereTwiceIsRefused) {
     EXPECT_THAT(refusal(R"({"subscribe":["A"],"subscribe":["B"]})"), HasSubstr("Duplicate key"));
 }

@@ -5,6 +5,7 @@
 #include "gateway/sinks/csv/settings.hpp"
 #include "gateway/sinks/tcp/settings.hpp"
 #include "gateway/sinks/udp/settings.hpp"
+#include "gateway/sinks/web/settings.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -298,6 +300,11 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"UdpWithoutAFeedWithDepth",
               "[[feed]]\nname='a'\nlisten='127.0.0.1:1'\n[[udp]]\nto='127.0.0.1:2'\nmode='every'\ndepth=6",
               "gw.toml:4: [[udp]] 'udp': needs 6 levels of a side, but no feed of ring 'main' has depth"},
+        Fault{"ReplaysWithoutAJournal", "[[tcp]]\nmax_replays=2",
+              "gw.toml:1: [[tcp]] 'tcp': max_replays: ring 'main' has no [[journal]] to replay"},
+        Fault{"ReplaysOfTheJournalOfAnotherRing",
+              "[[ring]]\nname='a'\n[[ring]]\nname='b'\n[[journal]]\nfolder='/x/j'\nring='b'\n[[web]]\nmax_replays=2",
+              "gw.toml:8: [[web]] 'web': max_replays: ring 'a' has no [[journal]] to replay"},
         Fault{"OutputOfABadKey", "[[tcp]]\n[[tcp]]\nname='b'\nlisten='127.0.0.1:x'",
               "gw.toml:4: key 'listen' of [[tcp]] expects an address and port like 224.0.105.2:51002, found address "
               "'127.0.0.1:x': port 'x' is not a number"},
@@ -373,6 +380,34 @@ TEST(Config, ALatencyBoundIsATimeWithAUnit) {
                                   value)));
     }
     EXPECT_THAT(error_of("[[ring]]\nlatency_warn = 5"), HasSubstr("or '1s', found the integer 5"));
+}
+
+TEST(Config, ASinkOfJsonLinesReplaysTheJournalOfItsRing) {
+    const auto config = from_toml(R"(
+        [[ring]]
+        name = "a"
+        [[ring]]
+        name = "b"
+        [[tcp]]
+        ring = "b"
+        [[web]]
+        max_replays = 64
+        [[journal]]
+        name = "first"
+        folder = "/x/a"
+        [[journal]]
+        name = "second"
+        folder = "/x/b"
+        ring = "b"
+    )");
+    const auto& sinks = config.sinks;
+    const auto named = [&](std::string_view name) {
+        return std::ranges::find(sinks, name, [](const auto& sink) { return sink.name(); });
+    };
+    EXPECT_EQ(named("tcp")->as<tcp::Settings>()->journal, "/x/b");
+    EXPECT_EQ(named("tcp")->as<tcp::Settings>()->max_replays, std::nullopt);
+    EXPECT_EQ(named("web")->as<web::Settings>()->journal, "/x/a");
+    EXPECT_EQ(named("web")->as<web::Settings>()->max_replays, 64U);
 }
 
 TEST(Config, TheDepthOfAFeedIsANumberOrFull) {
