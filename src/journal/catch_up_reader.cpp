@@ -116,20 +116,25 @@ bool CatchUpReader::has_begun(std::int64_t utc_ns) noexcept {
     return true;
 }
 
-void CatchUpReader::begin_at_end() noexcept {
-    if (options_.books) return;  // they would lack what comes before
+std::optional<CatchUpReader::Entry> CatchUpReader::end_of_journal() const noexcept {
+    if (options_.books) return std::nullopt;  // they would lack what comes before
     const auto& passed = journal_.passed();
     const bool is_future = since_ && *since_ > core::utc_nanos();
-    if (passed.ring == 0 || passed.record + 1 < journal_.next_record() || is_future) return;
-    has_entry_ = true;
-    epoch_ = passed.epoch;
-    last_ = passed.ring;
-    first_ = last_ + 1;
+    if (passed.ring == 0 || passed.record + 1 < journal_.next_record() || is_future) return std::nullopt;
+    return Entry{.epoch = passed.epoch, .ring = passed.ring};
 }
 
 bool CatchUpReader::switch_to_ring() {
-    if (!has_entry_) begin_at_end();
-    if (!has_entry_ || !open_ring() || ring_->epoch() != epoch_ || last_ + 1 < ring_->oldest()) return false;
+    const auto last = has_entry_ ? std::optional{Entry{.epoch = epoch_, .ring = last_}} : end_of_journal();
+    if (!last || !open_ring(last->epoch) || ring_->epoch() != last->epoch || last->ring + 1 < ring_->oldest()) {
+        return false;
+    }
+    if (!has_entry_) {  // only now: otherwise the journal's next records are the first ones
+        has_entry_ = true;
+        epoch_ = last->epoch;
+        last_ = last->ring;
+        first_ = last_ + 1;
+    }
     // The books need the entries before the first one, if the ring still has them.
     const bool prepares = books_ && prepared_epoch_ == epoch_ && prepared_ring_ + 1 >= ring_->oldest();
     if (books_ && !prepares) prepare(queue::MissedRange{}, epoch_, 0);
@@ -138,9 +143,9 @@ bool CatchUpReader::switch_to_ring() {
     return true;
 }
 
-bool CatchUpReader::open_ring() {
+bool CatchUpReader::open_ring(std::uint64_t epoch) {
     // An open ring that is none of this epoch may have been replaced, or the journal has yet to begin its epoch.
-    if (ring_ && ring_->epoch() != epoch_ && epoch_at_open_ != epoch_) ring_.reset();
+    if (ring_ && ring_->epoch() != epoch && epoch_at_open_ != epoch) ring_.reset();
     if (ring_) return true;
     const auto name = options_.ring.empty() ? std::string{journal_.ring()} : options_.ring;
     if (name.empty()) return false;  // the journal has yet to name its ring
@@ -154,7 +159,7 @@ bool CatchUpReader::open_ring() {
         if (error.fault() == not_found || error.fault() == not_ready) return false;
         throw;
     }
-    epoch_at_open_ = epoch_;
+    epoch_at_open_ = epoch;
     return true;
 }
 

@@ -548,6 +548,59 @@ TEST_F(CatchUpReaderTest, ATimeAfterTheNewestEventContinuesWithTheRingsNextOne) 
     EXPECT_TRUE(none.numbers.empty());
 }
 
+TEST_F(CatchUpReaderTest, WhatIsBeforeTheTimeIsNotMissedIfTheRingLacksIt) {
+    const auto name = market::fresh_name();
+    const market::NameGuard guard{name};
+    market::RingWriter ring{market::small_ring(name)};
+    market::name_instruments(ring, 1);
+    auto settings = options();
+    settings.ring = name;
+    JournalWriter writer{settings, 0};
+    writer.set_epoch(market::RingReader{{.name = name}}.epoch());
+    const auto of = [](std::uint64_t number) {
+        auto one = quote(number);
+        one.receive_utc_ns = static_cast<std::int64_t>(number * 1'000);
+        one.flags = feed::kLast;
+        return one;
+    };
+    const auto publish = [&](std::uint64_t first, std::uint64_t last) {
+        for (auto number = first; number <= last; ++number) ASSERT_TRUE(ring.publish(of(number)));
+    };
+    const auto journal = [&](std::uint64_t first, std::uint64_t last) {
+        for (auto number = first; number <= last; ++number) {
+            while (!writer.append(of(number), number)) ASSERT_TRUE(writer.service(0));
+        }
+    };
+    const auto poll = [](CatchUpReader& reader, Quotes& quotes) {
+        while (reader.poll(quotes, 64) != 0) {
+        }
+    };
+    // One reader waits for the journal; the other has switched to the ring, which overtakes it then.
+    Quotes waited;
+    Quotes overtaken;
+    publish(1, 5);
+    journal(1, 5);
+    CatchUpReader overtaken_reader{{.folder = folder_, .ring = name}, AtTime{200'000}};
+    poll(overtaken_reader, overtaken);
+    EXPECT_TRUE(overtaken_reader.is_live());
+    publish(6, 300);
+    CatchUpReader waiting_reader{{.folder = folder_, .ring = name}, AtTime{200'000}};
+    poll(waiting_reader, waited);
+    EXPECT_FALSE(waiting_reader.is_live());
+    EXPECT_EQ(waiting_reader.position(), std::nullopt);
+    journal(6, 300);
+    for (auto* const both : {&waiting_reader, &overtaken_reader}) {
+        auto& quotes = both == &waiting_reader ? waited : overtaken;
+        poll(*both, quotes);
+        EXPECT_TRUE(quotes.missed.empty());
+        EXPECT_EQ(quotes.numbers.size(), 101U);
+        EXPECT_EQ(quotes.numbers.front(), 200U);
+        EXPECT_EQ(both->account().published, 101U);
+        EXPECT_EQ(both->account().delivered, 101U);
+        EXPECT_EQ(both->account().missed, 0U);
+    }
+}
+
 TEST_F(CatchUpReaderTest, ADamagedRecordIsAMissedEntry) {
     {
         JournalWriter writer{options(), 0};

@@ -169,11 +169,17 @@ private:
     void miss_up_to(Handler& handler, std::uint64_t last);
     template <class Event, class Handler>
     void deliver(Handler& handler, const Event& event, std::uint64_t ring);
-    /// Continues after the journal's newest event, if all of the journal is read and nothing of it was to be delivered.
-    void begin_at_end() noexcept;
+    /// An entry of the ring, by its epoch and number there.
+    struct Entry {
+        std::uint64_t epoch;
+        std::uint64_t ring;
+    };
+    /// The journal's newest event, if all of the journal is read and nothing of it was to be delivered.
+    [[nodiscard]] std::optional<Entry> end_of_journal() const noexcept;
     /// Switches to the ring; false if it does not have the next entry, or if there is none.
     [[nodiscard]] bool switch_to_ring();
-    [[nodiscard]] bool open_ring();
+    /// Opens the ring of that epoch if it exists.
+    [[nodiscard]] bool open_ring(std::uint64_t epoch);
     void leave_ring() noexcept;
 
     CatchUpOptions options_;
@@ -229,7 +235,7 @@ struct CatchUpReader::JournalEvents {
     template <class Event>
     void on(const Event& event) {
         const auto at = of.journal_.current();
-        if (!of.has_begun(event.receive_utc_ns)) return of.prepare(event, at.epoch, at.ring);
+        if (!begins(event.receive_utc_ns)) return of.prepare(event, at.epoch, at.ring);
         if (reach()) of.deliver(handler, event, at.ring);
     }
     void on_unknown_kind() {
@@ -246,7 +252,7 @@ struct CatchUpReader::JournalEvents {
         const auto at = of.journal_.current();
         of.prepare(queue::MissedRange{lost.first, lost.last}, at.epoch, at.ring);
         // Which entries the other reasons concern is known with the next one.
-        if (lost.reason != LostReason::lapped || !of.has_begun(lost.utc_ns)) return;
+        if (lost.reason != LostReason::lapped || !begins(lost.utc_ns)) return;
         of.enter(handler, of.journal_.current().epoch, lost.first);
         if (lost.last > of.last_) of.miss_up_to(handler, lost.last);
     }
@@ -255,6 +261,13 @@ struct CatchUpReader::JournalEvents {
     Handler& handler;
 
 private:
+    /// As has_begun. What the reader passed before its first event does not count.
+    bool begins(std::int64_t utc_ns) {
+        const bool had_begun = !of.since_;
+        if (!of.has_begun(utc_ns)) return false;
+        if (!had_begun) of.has_entry_ = false;
+        return true;
+    }
     /// Enters the epoch of the current record, and reports what is missing before it. False if the ring delivered it.
     bool reach() {
         const auto at = of.journal_.current();
