@@ -12,6 +12,7 @@
 
 #include "gateway/json_lines/depth_books.hpp"
 #include "gateway/json_lines/request.hpp"
+#include "gateway/json_lines/snapshot.hpp"
 #include "gateway/json_lines/subscriptions.hpp"
 #include "gateway/sinks/account.hpp"
 
@@ -19,19 +20,16 @@ namespace millpond::gateway::json_lines {
 
 /// What a client knows after a replay, when it goes over to the live events.
 struct ReplayedState {
-    struct Instrument {
-        bool has_quote{false};
-        bool has_complete_quote{false};
-        bool has_status{false};
-        DepthBooks::Complete books{};
-    };
-    std::vector<Instrument> instruments{};
-    std::vector<std::uint16_t> channels{};  ///< Channels whose state was sent, in order.
-    std::uint64_t received{0};              ///< Entries of the ring since the replay's start.
-    std::uint64_t missed{0};                ///< Those of them that are lost.
+    Snapshot snapshot{};                        ///< The quotes and states that were sent.
+    std::vector<DepthBooks::Complete> books{};  ///< By instrument.
+    std::uint64_t received{0};                  ///< Entries of the ring since the replay's start.
+    std::uint64_t missed{0};                    ///< Those of them that are lost.
 
-    [[nodiscard]] Instrument of(feed::InstrumentId id) const noexcept {
-        return id < instruments.size() ? instruments[id] : Instrument{};
+    [[nodiscard]] bool has_complete_quote(feed::InstrumentId id) const noexcept {
+        return id < snapshot.size() && snapshot.has_complete_quote(id);
+    }
+    [[nodiscard]] DepthBooks::Complete books_of(feed::InstrumentId id) const noexcept {
+        return id < books.size() ? books[id] : DepthBooks::Complete{};
     }
 };
 

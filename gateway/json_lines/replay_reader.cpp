@@ -226,14 +226,10 @@ Account ReplayReader::account() const noexcept { return sum(earlier_, subscriber
 
 std::unique_ptr<ReplayedState> ReplayReader::state() {
     auto state = std::make_unique<ReplayedState>();
-    const auto& snapshot = lines_->snapshot();
-    for (feed::InstrumentId id = 0; id < snapshot.size(); ++id) {
-        state->instruments.push_back({.has_quote = snapshot.has_quote(id),
-                                      .has_complete_quote = snapshot.has_complete_quote(id),
-                                      .has_status = snapshot.has_state(id),
-                                      .books = lines_->books().complete(id)});
+    state->snapshot = lines_->snapshot();
+    for (feed::InstrumentId id = 0; id < state->snapshot.size(); ++id) {
+        state->books.push_back(lines_->books().complete(id));
     }
-    state->channels = snapshot.channels();
     const auto account = reader_->account();
     state->received = account.published - account.queued - account.missed;
     state->missed = account.missed;

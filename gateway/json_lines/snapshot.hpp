@@ -75,11 +75,15 @@ public:
         if (instrument.state.number != 0) return instrument.state.event.channel;
         return std::nullopt;
     }
-    /// The channels whose state is known, in order.
-    [[nodiscard]] std::vector<std::uint16_t> channels() const {
-        std::vector<std::uint16_t> known;
-        for (const auto& [channel, state] : channels_) known.push_back(channel);
-        return known;
+    /// Whether the newest quote is newer than that of `other`, another snapshot of the ring, or its only one.
+    [[nodiscard]] bool has_newer_quote(feed::InstrumentId id, const Snapshot& other) const noexcept {
+        return is_newer(instruments_[id].quote,
+                        id < other.size() ? other.instruments_[id].quote : decltype(Instrument::quote){});
+    }
+    /// Likewise for the newest state.
+    [[nodiscard]] bool has_newer_state(feed::InstrumentId id, const Snapshot& other) const noexcept {
+        return is_newer(instruments_[id].state,
+                        id < other.size() ? other.instruments_[id].state : decltype(Instrument::state){});
     }
     [[nodiscard]] const feed::JsonSymbol& json_symbol(feed::InstrumentId id) const noexcept {
         return instruments_[id].json;
@@ -99,15 +103,28 @@ public:
         out += feed::quote_json(buffer, quote.event, json, quote.number);
         out += '\n';
     }
+    /// Appends the newest quote, as an incomplete one.
+    void write_incomplete(feed::InstrumentId id, std::string& out) const {
+        std::array<char, feed::kMaxJsonBytes> buffer;
+        auto quote = instruments_[id].quote.event;
+        quote.flags |= feed::kIncomplete;
+        out += feed::quote_json(buffer, quote, instruments_[id].json, instruments_[id].quote.number);
+        out += '\n';
+    }
     /// Appends the newest state as JSON with a newline.
     void write_state(feed::InstrumentId id, std::string& out) const {
         write(instruments_[id].state, instruments_[id].json, out);
     }
-    /// Appends the state of each channel that has no line from `next` on; returns their number.
-    std::uint64_t write_channels(std::uint64_t next, std::string& out) const {
+    /// Appends the state of each channel that has no line from `next` on and, if `known` is given, is newer than there;
+    /// returns their number.
+    std::uint64_t write_channels(std::uint64_t next, std::string& out, const Snapshot* known = nullptr) const {
         std::uint64_t count = 0;
         for (const auto& [channel, state] : channels_) {
             if (state.line != kNoLine && state.line >= next) continue;
+            if (known != nullptr) {
+                const auto found = known->channels_.find(channel);
+                if (found != known->channels_.end() && !is_newer(state, found->second)) continue;
+            }
             write(state, feed::JsonSymbol{}, out);
             ++count;
         }
@@ -129,6 +146,19 @@ private:
         std::uint64_t incomplete_since{kNoLine};  ///< Line that marked the complete quote as incomplete.
     };
 
+    [[nodiscard]] static bool is_same(const feed::Quote& a, const feed::Quote& b) noexcept {
+        return a.bid_price == b.bid_price && a.ask_price == b.ask_price && a.bid_size == b.bid_size &&
+               a.ask_size == b.ask_size && a.receive_utc_ns == b.receive_utc_ns && a.feed_sequence == b.feed_sequence;
+    }
+    [[nodiscard]] static bool is_same(const feed::Status& a, const feed::Status& b) noexcept {
+        return a.state == b.state && a.reason == b.reason && a.receive_utc_ns == b.receive_utc_ns &&
+               a.feed_sequence == b.feed_sequence;
+    }
+    template <class Event>
+    [[nodiscard]] static bool is_newer(const Newest<Event>& a, const Newest<Event>& b) noexcept {
+        // What the board had has the number of the newest entry then, which may be another one.
+        return a.number > b.number && (b.number == 0 || !is_same(a.event, b.event));
+    }
     static void write(const Newest<feed::Status>& state, const feed::JsonSymbol& symbol, std::string& out) {
         std::array<char, feed::kMaxJsonBytes> buffer;
         out += feed::event_json(buffer, state.event, symbol, state.number);

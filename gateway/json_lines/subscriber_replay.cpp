@@ -109,17 +109,24 @@ void Subscriber::go_live(const ReplayedState& state) {
     joined_at_ = log_.events_before(next_);
     text_ += fmt::format("{{\"type\":\"live\",\"sequence\":{},\"received\":{},\"missed\":{}}}\n", number,
                          state.received, state.missed);
-    pending_channels_ = state.missed != 0 || state.channels != snapshot_.channels();
+    const auto& known = state.snapshot;
+    text_snapshot_ += snapshot_.write_channels(next_, text_, &known);
+    for (feed::InstrumentId id = 0; id < known.size(); ++id) {
+        // The next gap makes only complete quotes of the sink incomplete: it would not concern this one.
+        const bool sink_has_it =
+            id < snapshot_.size() && (snapshot_.has_complete_quote(id) || snapshot_.has_newer_quote(id, known));
+        if (!known.has_complete_quote(id) || sink_has_it) continue;
+        known.write_incomplete(id, text_);
+        ++text_snapshot_;
+    }
     for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) {
         if (!wants(id)) continue;
-        const auto known = state.of(id);
-        // Also one that only the sink has as incomplete: the next gap would not send it.
-        const bool is_different = !known.has_quote || known.has_complete_quote != snapshot_.has_complete_quote(id);
-        if (snapshot_.has_quote(id) && is_different) pending_quotes_.insert(id);
-        if (snapshot_.has_state(id) && (state.missed != 0 || !known.has_status)) pending_states_.insert(id);
+        const bool completes = snapshot_.has_complete_quote(id) && !state.has_complete_quote(id);
+        if (completes || snapshot_.has_newer_quote(id, known)) pending_quotes_.insert(id);
+        if (snapshot_.has_newer_state(id, known)) pending_states_.insert(id);
         if (!books_.has_book(id) || !depth(id).is_on()) continue;
         // The changes that follow are those of the sink's book.
-        if (incomplete_at_offer_.contains(id) || !known.books.covers(depth(id))) pending_books_.insert(id);
+        if (incomplete_at_offer_.contains(id) || !state.books_of(id).covers(depth(id))) pending_books_.insert(id);
     }
 }
 

@@ -51,6 +51,7 @@ public:
         }
         if (!begun_ && type == "\"missed\"") missed_before += static_cast<std::uint64_t>(number_in(line, "count"));
         if (!begun_ || type == "\"error\"" || type == "\"bye\"" || type == "\"account\"" || type == "\"echo\"") return;
+        if (type == "\"live\"" || type == "\"gap\"" || type == "\"missed\"") resends_ = true;
         if (type == "\"live\"") {
             is_live = true;
             ++lives;
@@ -67,6 +68,7 @@ public:
             events.clear();
             books.clear();
             missed.clear();
+            newest.clear();
             return;
         }
         if (type == "\"missed\"") return add_missed(line);
@@ -75,16 +77,30 @@ public:
         if (first == 0) first = sequence;
         if (type == "\"level\"" || type == "\"order\"") return change_book(line, sequence);
         if (type == "\"clear\"") clear_books(line, sequence);
+        if (type == "\"quote\"" || type == "\"status\"") {
+            auto& known = newest[newest_key(type, line)];
+            if (!known.empty() && static_cast<std::uint64_t>(number_in(known, "sequence")) > sequence) {
+                older.emplace_back(line);
+            }
+            known = line;
+        }
         // A quote that a gap made incomplete is sent again, and is no event.
         if (type == "\"quote\"" && line.find("\"incomplete\":true") != std::string_view::npos) {
             ++incomplete_quotes;
             return;
         }
-        if (is_resent(line, sequence)) return;
+        if (is_resent(type, sequence)) return;
+        if (sequence > newest_event_) resends_ = false;
         newest_event_ = sequence;
         events.emplace_back(sequence, line);
     }
 
+    /// Of a quote or state: its type, and its symbol or, of a channel's state, its channel.
+    [[nodiscard]] static std::string newest_key(std::string_view type, std::string_view line) {
+        const auto symbol = text_in(line, "symbol");
+        const bool is_of_channel = symbol.empty() || symbol == "null";
+        return std::string{type} + std::string{is_of_channel ? text_in(line, "channel") : symbol};
+    }
     [[nodiscard]] bool has_begun() const { return begun_; }
     [[nodiscard]] bool has_lost(std::uint64_t sequence) const {
         return std::ranges::any_of(
@@ -107,7 +123,9 @@ public:
     std::string live_line;
     int lives{0};  ///< Replays that have ended.
     int incomplete_quotes{0};
-    std::vector<ReplayRecorder> earlier;  ///< What came before the lines `restart`.
+    std::map<std::string, std::string> newest;  ///< Newest quotes and states, by newest_key.
+    std::vector<std::string> older;             ///< Quotes and states that replaced newer ones.
+    std::vector<ReplayRecorder> earlier;        ///< What came before the lines `restart`.
     std::uint64_t last_of_earlier{0};
     int echoes{0};
     bool echoed_live{false};
@@ -119,6 +137,8 @@ private:
         if (begun_) missed_before += missed_count() + missed_of_client;
         begun_ = true;
         is_live = false;
+        resends_ = false;
+        newest.clear();
         first = newest_event_ = missed_of_client = 0;
         events.clear();
         books.clear();
@@ -126,8 +146,10 @@ private:
         earlier.clear();
         channels_.clear();
     }
-    /// Quotes and states that are sent when a client goes live, or rejoins, are older than the events before them.
-    [[nodiscard]] bool is_resent(std::string_view, std::uint64_t sequence) const { return sequence <= newest_event_; }
+    /// Quotes and states that are sent when a client goes live, or after a loss, are older than the events before them.
+    [[nodiscard]] bool is_resent(std::string_view type, std::uint64_t sequence) const {
+        return sequence <= newest_event_ && resends_ && (type == "\"quote\"" || type == "\"status\"");
+    }
     void add_missed(std::string_view line) {
         if (line.find("\"first\"") == std::string_view::npos) {
             missed_of_client += static_cast<std::uint64_t>(number_in(line, "count"));
@@ -172,6 +194,7 @@ private:
     std::size_t depth_;
     bool begun_;
     std::uint64_t newest_event_{0};
+    bool resends_{false};  // no event has followed yet after which quotes and states are sent again
     std::map<std::string, std::string> channels_;
 };
 

@@ -250,6 +250,7 @@ protected:
     /// ends: of what was published at once.
     static std::size_t expect_same(const ReplayRecorder& client, const ReplayRecorder& witness,
                                    const std::vector<std::uint64_t>& ends) {
+        EXPECT_THAT(client.older, ::testing::IsEmpty());
         std::vector<std::pair<std::uint64_t, std::string>> expected;
         for (const auto& event : witness.events) {
             if (event.first >= client.first && !client.has_lost(event.first)) expected.push_back(event);
@@ -910,6 +911,64 @@ TYPED_TEST(ReplayTest, AQuoteThatTheSinkHasAsIncompleteIsIncompleteForTheClientT
     ASSERT_TRUE(this->run_until({&sink}, {late.get()}, [&] { return late->recorder.incomplete_quotes == 1; }));
     EXPECT_EQ(late->recorder.events.size(), 1U);
     EXPECT_EQ(late->recorder.missed.size(), 0U);
+    this->expect_account_closes(sink, *late);
+}
+
+TYPED_TEST(ReplayTest, AtLiveTheNewestStatesAndQuotesCountAlsoIfTheSinkLacksThem) {
+    this->start_ring(64);
+    this->open_journal();
+    auto& sink = this->open_sink();
+    sink.round();
+    const auto state = [&](feed::InstrumentId id, feed::TradingState state) {
+        feed::Status status;
+        status.instrument = id;
+        status.state = state;
+        status.feed_sequence = ++this->value_;
+        ASSERT_TRUE(this->ring_->publish(status));
+    };
+    const auto quote = [&](feed::InstrumentId id) {
+        auto one = market::quote_of(id, 0, ++this->value_);
+        one.flags = feed::kLast;
+        EXPECT_TRUE(this->ring_->publish(one));
+        return this->ring_->newest();
+    };
+    quote(0);
+    quote(1);
+    state(0, feed::TradingState::halted);
+    state(feed::kNoInstrument, feed::TradingState::halted);
+    this->journal_all();
+    // The journal misses these, and the sink does not.
+    const auto only_in_sink = quote(1);
+    state(1, feed::TradingState::halted);
+    for (int i = 0; i < 100; ++i) {
+        quote(2);
+        sink.round();
+    }
+    this->journal_all();
+    // The sink misses these, and the journal does not.
+    const auto only_in_journal = quote(0);
+    const auto unknown_to_sink = quote(3);
+    state(0, feed::TradingState::trading);
+    state(feed::kNoInstrument, feed::TradingState::trading);
+    for (int i = 0; i < 200; ++i) {
+        this->journal_all();
+        quote(2);
+    }
+    this->journal_all();
+    const auto late = this->connect(sink, R"({"subscribe":["S0","S1","S3"],"from":{"record":1}})", true);
+    ASSERT_TRUE(this->run_until({&sink}, {late.get()}, [&] { return late->recorder.is_live; }));
+    late->send(R"({"echo":1})");
+    ASSERT_TRUE(this->run_until({&sink}, {late.get()}, [&] { return late->recorder.echoes == 1; }));
+    EXPECT_THAT(late->recorder.older, ::testing::IsEmpty());
+    const auto newest = [&](const char* key) { return late->recorder.newest[key]; };
+    const auto is = [](std::uint64_t number) { return HasSubstr("\"sequence\":" + std::to_string(number) + ","); };
+    EXPECT_THAT(newest("\"status\"\"S0\""), HasSubstr("trading"));
+    EXPECT_THAT(newest("\"status\"0"), HasSubstr("trading"));
+    EXPECT_THAT(newest("\"status\"\"S1\""), HasSubstr("halted"));
+    // The next gap sends none of these again.
+    EXPECT_THAT(newest("\"quote\"\"S0\""), AllOf(is(only_in_journal), HasSubstr("\"incomplete\":true")));
+    EXPECT_THAT(newest("\"quote\"\"S1\""), AllOf(is(only_in_sink), HasSubstr("\"incomplete\":true")));
+    EXPECT_THAT(newest("\"quote\"\"S3\""), AllOf(is(unknown_to_sink), HasSubstr("\"incomplete\":true")));
     this->expect_account_closes(sink, *late);
 }
 
