@@ -104,6 +104,8 @@ public:
     /// The next line to send to it.
     [[nodiscard]] std::uint64_t next_line() const noexcept { return next_; }
     [[nodiscard]] bool has_lines() const noexcept { return !is_parked_ && next_ < log_.end(); }
+    /// Whether a replay has begun that is not over.
+    [[nodiscard]] bool is_parked() const noexcept { return is_parked_; }
     /// Whether something waits to be sent, except for the snapshot.
     [[nodiscard]] bool has_more() const noexcept { return has_lines() || !text_.empty() || pending_event_count_ != 0; }
 

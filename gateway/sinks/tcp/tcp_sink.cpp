@@ -201,9 +201,9 @@ void TcpSink::wait(std::chrono::nanoseconds max_wait) {
 void TcpSink::finish() {
     constexpr std::int64_t kPatienceNs = 500'000'000;
     constexpr std::int64_t kStandstillNs = 200'000'000;  // without data accepted by any client
-    const auto begin = core::monotonic_nanos();
     const auto serve_while = [&](auto condition) {
-        auto moved_ns = core::monotonic_nanos();
+        const auto begin = core::monotonic_nanos();
+        auto moved_ns = begin;
         for (auto now = moved_ns; now - begin < kPatienceNs && now - moved_ns < kStandstillNs && condition();) {
             const auto sent = counters_.bytes.read();
             wait(std::chrono::milliseconds{1});
@@ -214,10 +214,13 @@ void TcpSink::finish() {
     };
     pending_.clear();
     served_ns_ = 0;  // serves all clients once more
-    step(begin);
+    step(core::monotonic_nanos());
+    // A replay has more than can be waited for.
     serve_while([this] {
-        return std::any_of(connections_.begin(), connections_.end(),
-                           [](const auto& connection) { return connection->subscriber().has_more(); });
+        return std::any_of(connections_.begin(), connections_.end(), [](const auto& connection) {
+            const auto& subscriber = connection->subscriber();
+            return subscriber.has_more() && !subscriber.is_parked();
+        });
     });
     for (const auto& connection : connections_) connection->subscriber().end(close_reason());
     serve_while([this] { return !connections_.empty(); });

@@ -56,8 +56,10 @@ public:
     [[nodiscard]] json_lines::Subscriber& subscriber() noexcept { return subscriber_; }
     [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
     [[nodiscard]] bool ending() const noexcept { return !reason_.empty(); }
-    /// Whether something waits to be sent, except for the snapshot.
-    [[nodiscard]] bool has_more() const noexcept { return writing_ || subscriber_.has_more(); }
+    /// Whether something waits to be sent, except for the snapshot and a replay.
+    [[nodiscard]] bool has_more() const noexcept {
+        return !subscriber_.is_parked() && (writing_ || subscriber_.has_more());
+    }
 
 private:
     void read();

@@ -181,9 +181,9 @@ void WebSink::wait(std::chrono::nanoseconds max_wait) {
 
 void WebSink::finish() {
     constexpr std::int64_t kPatienceNs = 500'000'000;
-    const auto begin = core::monotonic_nanos();
     const auto serve_while = [&](auto condition) {
-        for (auto now = core::monotonic_nanos(); now - begin < kPatienceNs && condition();) {
+        const auto begin = core::monotonic_nanos();
+        for (auto now = begin; now - begin < kPatienceNs && condition();) {
             wait(std::chrono::milliseconds{1});
             now = core::monotonic_nanos();
             serve_all(now);
@@ -191,7 +191,7 @@ void WebSink::finish() {
     };
     network_->listener.close();
     auto& clients = network_->clients;
-    serve_all(begin);
+    serve_all(core::monotonic_nanos());
     serve_while([&] {
         return std::any_of(clients.begin(), clients.end(), [](const auto& client) { return client->has_more(); });
     });

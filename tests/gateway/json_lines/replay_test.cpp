@@ -612,13 +612,18 @@ TYPED_TEST(ReplayTest, ASinkStopsInTheMiddleOfAReplay) {
     }
     this->journal_all();
     this->catch_up(sink);
+    const auto live = this->witness(sink);
     const auto client = this->connect(sink, kFromTheStart, true, 4'096);
-    ASSERT_TRUE(this->run_until({&sink}, {}, [&] { return sink.metric("replays") == 1; }));
+    ASSERT_TRUE(this->run_until({&sink}, {live.get(), client.get()}, [&] { return client->recorder.has_begun(); }));
     sink.thread->start();
     sink.thread->stop();
     this->close_sinks();
-    ASSERT_TRUE(this->run_until({}, {client.get()}, [&] { return client->socket->over(); }));
+    ASSERT_TRUE(this->run_until({}, {live.get(), client.get()},
+                                [&] { return client->socket->over() && live->socket->over(); }));
     EXPECT_FALSE(client->recorder.is_live);
+    // The replay takes no time from the others' last message.
+    ASSERT_EQ(live->recorder.errors.size(), 1U);
+    EXPECT_THAT(live->recorder.errors.front(), HasSubstr("the gateway is stopping"));
 }
 
 TYPED_TEST(ReplayTest, WhatTheJournalDoesNotHaveIsAPreciseError) {
