@@ -90,9 +90,11 @@ void Subscriber::apply(const Request& request) {
         }
         if (!change.refusal.empty()) reply("error", change.refusal);
     }
+    if (request.from) replay_unknown_.clear();
     if (request.depth.is_on()) {
         for (const auto symbol : subscriptions_.unknown(request)) {
-            text_ += fmt::format("{{\"type\":\"unknown\",\"symbol\":{}}}\n", core::json_string(symbol));
+            (request.from ? replay_unknown_ : text_) +=
+                fmt::format("{{\"type\":\"unknown\",\"symbol\":{}}}\n", core::json_string(symbol));
         }
     }
     if (request.mode && !request.from) mode_ = *request.mode;

@@ -89,9 +89,9 @@ public:
     /// Called for each new instrument.
     void add_instrument(feed::InstrumentId id);
 
-    /// Whether the client's interval has not ended yet. A replay has no intervals.
+    /// Whether the client's interval has not ended yet. A replay, also one that has yet to begin, has no intervals.
     [[nodiscard]] bool is_paused(std::int64_t now_ns) const noexcept {
-        return !is_parked_ && interval_.count() != 0 && now_ns < paused_until_ns_;
+        return !replay_ && !is_parked_ && interval_.count() != 0 && now_ns < paused_until_ns_;
     }
     /// Starts the interval; call it when everything was sent.
     void pause_from(std::int64_t now_ns) noexcept { paused_until_ns_ = now_ns + interval_.count(); }
@@ -168,7 +168,7 @@ private:
     };
 
     /// Whether all lines before the echo's request were sent; pending quotes still come first.
-    [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && !is_parked_ && next_ >= echo_->line; }
+    [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && !replay_ && !is_parked_ && next_ >= echo_->line; }
     [[nodiscard]] bool has_depth() const noexcept { return subscriptions_.has_depth(); }
     void check_replay(const Request& request) const;
     void start_replay(const Request& request);
@@ -241,6 +241,7 @@ private:
 
     Replays* replays_;
     std::shared_ptr<Replay> replay_;  // that was requested; null: none
+    std::string replay_unknown_;      // lines about its unknown symbols, which follow its begin
     bool is_parked_{false};           // it has begun
     std::uint64_t offered_{0};        // newest ring entry before next_, that was offered to it; 0: none
     IdSet incomplete_at_offer_;       // instruments whose books the sink did not have then

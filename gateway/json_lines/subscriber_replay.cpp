@@ -74,6 +74,7 @@ void Subscriber::park(const Replay& replay) {
     mode_ = Delivery::every;
     subscriptions_.replace(replay.wanted());
     text_ += fmt::format("{{\"type\":\"replay\",\"from\":{}}}\n", json_of(replay.start()));
+    text_ += std::exchange(replay_unknown_, {});
 }
 
 void Subscriber::add_to_account(const Account& replayed) {

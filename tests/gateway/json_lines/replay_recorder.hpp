@@ -42,6 +42,7 @@ public:
 
     void add(std::string_view line) {
         const auto type = text_in(line, "type");
+        types.emplace_back(type);
         if (type == "\"replay\"") return begin();
         if (type == "\"error\"" || type == "\"bye\"") errors.emplace_back(line);
         if (type == "\"account\"") accounts.emplace_back(line);
@@ -125,6 +126,7 @@ public:
     int incomplete_quotes{0};
     std::map<std::string, std::string> newest;  ///< Newest quotes and states, by newest_key.
     std::vector<std::string> older;             ///< Quotes and states that replaced newer ones.
+    std::vector<std::string> types;             ///< Of all lines.
     std::vector<ReplayRecorder> earlier;        ///< What came before the lines `restart`.
     std::uint64_t last_of_earlier{0};
     int echoes{0};

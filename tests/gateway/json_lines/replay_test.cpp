@@ -699,6 +699,31 @@ TYPED_TEST(ReplayTest, ARequestDuringAReplayIsRefusedButForItsAccount) {
     EXPECT_EQ(client->recorder.errors.size(), 4U);
 }
 
+TYPED_TEST(ReplayTest, WhatARequestForAReplayIsAnsweredFollowsItsBegin) {
+    this->start_ring(1U << 14U);
+    this->open_journal();
+    auto& sink = this->open_sink();
+    this->open_feed();
+    for (int i = 0; i < 100; ++i) this->publish();
+    this->journal_all();
+    this->catch_up(sink);
+    // An interval that does not end in this test: neither does it delay the replay.
+    const auto client = this->connect(sink, R"({"interval_ms":60000,"account":true})", true);
+    ASSERT_TRUE(this->run_until({&sink}, {client.get()}, [&] { return !client->recorder.accounts.empty(); }));
+    client->recorder.types.clear();
+    client->send(R"({"subscribe":["S0","NONE"],"depth":4,"from":{"record":1},"echo":1})");
+    ASSERT_TRUE(this->run_until({&sink}, {client.get()}, [&] { return client->recorder.is_live; }));
+    const auto& types = client->recorder.types;
+    ASSERT_GT(types.size(), 3U);
+    EXPECT_EQ(types[0], "\"replay\"");
+    EXPECT_EQ(types[1], "\"unknown\"");
+    const auto live = std::ranges::find(types, "\"live\"");
+    EXPECT_EQ(std::count(types.begin(), live, "\"echo\""), 0);
+    client->send(R"({"interval_ms":0})");
+    ASSERT_TRUE(this->run_until({&sink}, {client.get()}, [&] { return client->recorder.echoes == 1; }));
+    EXPECT_TRUE(client->recorder.echoed_live);
+}
+
 TYPED_TEST(ReplayTest, WhileAReplayWaitsForTheJournalTheClientGetsNoLiveEvent) {
     this->start_ring(512);
     this->open_journal();
