@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <ranges>
 
 #include <millpond/core/crc32c.hpp>
 #include <millpond/journal/catalog.hpp>
@@ -64,47 +65,66 @@ std::optional<SegmentReader> try_open(const SegmentFile& file) {
     }
 }
 
-/// is_before: whether the segment has records before the place.
-std::optional<BooksOrigin> find_books(const std::filesystem::path& folder, std::uint64_t record, const Accept& accept,
-                                      const std::function<bool(const SegmentReader&)>& is_before) {
-    auto files = list_segments(folder);
-    std::optional<BooksOrigin> origin;
-    std::uint64_t epoch = 0;
-    bool is_found = false;
-    bool has_more = true;              // there may be a checkpoint in this segment or before it
-    std::uint64_t named = UINT64_MAX;  // no checkpoint that begins after this record is sought
-    for (auto file = files.rbegin(); file != files.rend(); ++file) {
-        auto segment = try_open(*file);
-        if (!segment) continue;
-        const auto& identity = segment->identity();
-        if (!is_found && !is_before(*segment)) continue;
-        if (!is_found) epoch = identity.epoch;
-        is_found = true;
-        if (identity.epoch != epoch) break;
-        origin = BooksOrigin{.record = identity.first_record};
-        if (!has_more || identity.first_record > named) continue;
-        if (const auto found = find_in(*segment, record, accept))
-            return BooksOrigin{.record = found->first, .checkpoint = found};
-        if (const auto needed = segment->needed_checkpoint()) {
-            has_more = *needed != 0;
-            named = *needed;
-        }
+/// True if the first event of the segment was received before that time. Events without a time do not count.
+bool begins_before(const SegmentFile& file, std::int64_t utc_ns) {
+    auto segment = try_open(file);
+    if (!segment) return false;
+    RecordView view;
+    for (auto outcome = segment->next(view); outcome == ReadOutcome::record || outcome == ReadOutcome::damaged;
+         outcome = segment->next(view)) {
+        const auto time = outcome == ReadOutcome::record ? receive_time(view).value_or(0) : 0;
+        if (time != 0) return time < utc_ns;
     }
-    return origin;
+    return false;
+}
+
+/// False if no event of the segment was received at that time or later.
+bool may_reach(const SegmentFile& file, std::int64_t utc_ns) {
+    const auto segment = try_open(file);
+    return segment && (!segment->ended() || segment->tail()->newest_utc_ns >= utc_ns);
 }
 
 }  // namespace
 
 std::optional<BooksOrigin> find_books_before(const std::filesystem::path& folder, std::uint64_t record) {
-    return find_books(
-        folder, record, [](const CheckpointRecord&) { return true; },
-        [&](const SegmentReader& segment) { return segment.identity().first_record < record; });
+    std::optional<BooksOrigin> origin;
+    std::uint64_t epoch = 0;
+    for (const auto& file : list_segments(folder) | std::views::reverse) {
+        auto segment = try_open(file);
+        if (!segment || segment->identity().first_record >= record) continue;
+        const auto& identity = segment->identity();
+        if (origin && identity.epoch != epoch) break;
+        epoch = identity.epoch;
+        origin = BooksOrigin{.record = identity.first_record};
+        if (const auto found = find_in(*segment, record, [](const CheckpointRecord&) { return true; }))
+            return BooksOrigin{.record = found->first, .checkpoint = found};
+    }
+    return origin;
 }
 
 std::optional<BooksOrigin> find_books_until(const std::filesystem::path& folder, std::int64_t utc_ns) {
-    return find_books(
-        folder, UINT64_MAX, [&](const CheckpointRecord& end) { return end.newest_utc_ns < utc_ns; },
-        [&](const SegmentReader& segment) { return !segment.ended() || segment.tail()->oldest_utc_ns < utc_ns; });
+    const auto files = list_segments(folder);
+    std::optional<BooksOrigin> origin;
+    std::uint64_t epoch = 0;
+    const SegmentFile* oldest = nullptr;  // of the epoch
+    for (std::size_t left = files.size(); left != 0; --left) {
+        const auto& file = files[left - 1];
+        auto segment = try_open(file);
+        if (!segment) continue;
+        const auto& identity = segment->identity();
+        if (origin && identity.epoch != epoch && begins_before(*oldest, utc_ns)) {
+            // Receive times may go back: the first event may be in an earlier epoch nevertheless.
+            const auto earlier = files | std::views::take(left) | std::views::reverse;
+            if (std::ranges::none_of(earlier, [&](const SegmentFile& each) { return may_reach(each, utc_ns); })) break;
+        }
+        epoch = identity.epoch;
+        oldest = &file;
+        origin = BooksOrigin{.record = identity.first_record};
+        const auto accept = [&](const CheckpointRecord& end) { return end.newest_utc_ns < utc_ns; };
+        if (const auto found = find_in(*segment, UINT64_MAX, accept))
+            return BooksOrigin{.record = found->first, .checkpoint = found};
+    }
+    return origin;
 }
 
 CheckpointCounts count_checkpoints(const std::filesystem::path& path) {

@@ -1,9 +1,10 @@
 #include <millpond/journal/kept_books.hpp>
 
+#include <millpond/market/board_layout.hpp>
+
 namespace millpond::journal {
 namespace {
 
-constexpr std::uint32_t kMaxInstruments = 1U << 20U;
 constexpr std::uint32_t kMaxOrders = 1U << 20U;  // of a book
 constexpr std::uint32_t kMaxLevels = 65'536;     // of a side
 
@@ -11,9 +12,9 @@ constexpr std::uint32_t kMaxLevels = 65'536;     // of a side
 
 KeptBooks::KeptBooks(const market::Books::DepthOf& depth_of)
     : depth_of_(depth_of),
-      levels_({.max_instruments = kMaxInstruments, .levels = kMaxLevels},
+      levels_({.max_instruments = market::kMaxInstruments, .levels = kMaxLevels},
               [depth_of](std::uint16_t channel) { return market::ChannelDepth{.depth = depth_of(channel).depth}; }),
-      orders_({.max_instruments = kMaxInstruments, .orders = kMaxOrders, .levels = kMaxLevels},
+      orders_({.max_instruments = market::kMaxInstruments, .orders = kMaxOrders, .levels = kMaxLevels},
               [depth_of](std::uint16_t channel) { return market::ChannelDepth{.orders = depth_of(channel).orders}; }) {}
 
 void KeptBooks::reset() noexcept {

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -183,6 +184,18 @@ private:
     std::uint64_t complete_levels_{0};
 };
 
+/// An order of 1, the only event of its group.
+feed::Order order_of(feed::InstrumentId id, std::uint64_t number, feed::Price price = 1'000) {
+    feed::Order event;
+    event.instrument = id;
+    event.flags = feed::kLast;
+    event.side = number % 2 == 0 ? feed::Side::bid : feed::Side::ask;
+    event.order_id = number;
+    event.price = price;
+    event.size = event.size_left = 1;
+    return event;
+}
+
 class CheckpointTest : public JournalTest {
 protected:
     void TearDown() override {
@@ -254,6 +267,7 @@ TEST_F(CheckpointTest, AReaderThatBeginsAtATimeHasTheBooksOfThatTime) {
     Recorder recorded{options(), 7};
     recorded.write(6'000);
     std::mt19937_64 random{7};
+    int late = 0;
     for (int i = 0; i < 60; ++i) {
         const auto time = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(recorded.now()));
         SCOPED_TRACE(time);
@@ -264,6 +278,70 @@ TEST_F(CheckpointTest, AReaderThatBeginsAtATimeHasTheBooksOfThatTime) {
         const auto checker = checked(recorded, AtTime{time}, true, 2'000);
         ASSERT_FALSE(HasFailure());
         EXPECT_EQ(checker.first(), first.first());
+        const auto origin = find_books_until(folder_, time);
+        if (origin && origin->checkpoint) ++late;
+    }
+    EXPECT_GT(late, 40);
+}
+
+/// Numbers of what a reader delivers first.
+struct FirstEvent {
+    void on(const auto& event) {
+        if (reader.in_snapshot()) return;
+        if constexpr (requires { event.receive_utc_ns; }) {
+            if (ring == 0) {
+                epoch = reader.epoch();
+                ring = reader.current();
+            }
+            ++events;
+        }
+    }
+    CatchUpReader& reader;
+    std::uint64_t epoch{0};
+    std::uint64_t ring{0};
+    std::uint64_t events{0};
+};
+
+/// events of epoch kEpoch at 1, 2, ... and of the next one at `later`, `later` + 1, ...
+TEST_F(CheckpointTest, AReaderThatBeginsAtATimeOfAnEarlierEpochGetsAllEventsFromThere) {
+    constexpr std::uint64_t kEvents = 100;
+    constexpr std::int64_t kLater = 1'000;
+    for (const bool has_checkpoint : {false, true}) {
+        for (const bool has_untimed : {false, true}) {
+            SCOPED_TRACE(testing::Message() << has_checkpoint << has_untimed);
+            std::filesystem::remove_all(folder_);
+            JournalWriter writer{options(), 1};
+            writer.set_epoch(kEpoch);
+            writer.keep_books();
+            const auto write = [&](std::int64_t from) {
+                writer.set_depth(0, {.orders = true});
+                for (std::uint64_t ring = 1; ring <= kEvents; ++ring) {
+                    auto order = order_of(0, ring);
+                    order.receive_utc_ns = from + static_cast<std::int64_t>(ring) - 1;
+                    if (has_untimed && ring == 1) order.receive_utc_ns = 0;
+                    while (!writer.append(order, ring)) ASSERT_TRUE(writer.service(1));
+                }
+                if (has_checkpoint) writer.end_books();
+            };
+            write(1);
+            writer.set_epoch(kEpoch + 1);
+            writer.service(1);
+            write(kLater);
+            const auto first_from = [&](std::int64_t utc_ns) {
+                CatchUpReader reader{with_books(), AtTime{utc_ns}};
+                FirstEvent first{reader};
+                reader.poll(first, SIZE_MAX);
+                return std::tuple{first.epoch, first.ring, first.events};
+            };
+            EXPECT_EQ(first_from(51), std::tuple(kEpoch, 51U, 2 * kEvents - 50));
+            EXPECT_EQ(first_from(500), std::tuple(kEpoch + 1, has_untimed ? 2U : 1U, kEvents - (has_untimed ? 1 : 0)));
+            EXPECT_EQ(first_from(kLater + 50), std::tuple(kEpoch + 1, 51U, kEvents - 50));
+            // The books of a time between the epochs are those of the first one.
+            const auto between = find_books_until(folder_, 500);
+            ASSERT_TRUE(between);
+            EXPECT_EQ(between->checkpoint.has_value(), has_checkpoint);
+            EXPECT_LE(between->record, kEvents + 2);
+        }
     }
 }
 
@@ -474,18 +552,6 @@ TEST_F(CheckpointTest, OneThatASegmentEndsBeginsAgainInTheNext) {
     }
 }
 
-/// An order of 1, the only event of its group.
-feed::Order order_of(feed::InstrumentId id, std::uint64_t number, feed::Price price = 1'000) {
-    feed::Order event;
-    event.instrument = id;
-    event.flags = feed::kLast;
-    event.side = number % 2 == 0 ? feed::Side::bid : feed::Side::ask;
-    event.order_id = number;
-    event.price = price;
-    event.size = event.size_left = 1;
-    return event;
-}
-
 TEST_F(CheckpointTest, ACheckpointThatDoesNotFitIntoASegmentIsCountedAndTheEventsGoOn) {
     const auto hours = [](int count) { return std::chrono::nanoseconds{std::chrono::hours{count}}.count(); };
     auto rare = options();
@@ -516,6 +582,42 @@ TEST_F(CheckpointTest, ACheckpointThatDoesNotFitIntoASegmentIsCountedAndTheEvent
     writer.step(hours(2));
     EXPECT_EQ(writer.counters().checkpoint_errors.read(), 1U) << "it is not tried again before the next interval";
     EXPECT_FALSE(find_books_before(folder_, UINT64_MAX)->checkpoint);
+}
+
+/// What a handler gets of one instrument's levels.
+struct LevelsOf {
+    void on(const auto&) {}
+    void on(const feed::Level& level) {
+        if (level.instrument == id) ++(reader.in_snapshot() ? snapshot : events);
+    }
+    CatchUpReader& reader;
+    feed::InstrumentId id;
+    std::uint64_t snapshot{0};
+    std::uint64_t events{0};
+};
+
+TEST_F(CheckpointTest, ACheckpointHasTheBookOfALargeId) {
+    constexpr feed::InstrumentId kLarge = 1U << 20U;
+    JournalWriter writer{options(), 1};
+    writer.set_epoch(kEpoch);
+    writer.keep_books();
+    writer.set_depth(0, {.depth = feed::kFullDepth});
+    feed::Level level;
+    level.instrument = kLarge;
+    level.flags = feed::kLast;
+    level.price = 1;
+    level.size = 1;
+    ASSERT_TRUE(writer.append(feed::Clear{}, 1));
+    ASSERT_TRUE(writer.append(level, 2));
+    writer.end_books();
+    const auto record = writer.next_record();
+    level.price = 2;
+    ASSERT_TRUE(writer.append(level, 3));
+    CatchUpReader reader{with_books(), AtRecord{record}};
+    LevelsOf levels{reader, kLarge};
+    reader.poll(levels, SIZE_MAX);
+    EXPECT_EQ(levels.snapshot, 1U);
+    EXPECT_EQ(levels.events, 1U);
 }
 
 TEST_F(CheckpointTest, AReaderOfEventsGetsNothingOfCheckpoints) {

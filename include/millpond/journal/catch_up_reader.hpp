@@ -18,6 +18,7 @@
 #include <millpond/journal/kept_books.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/saved_position.hpp>
+#include <millpond/market/board_layout.hpp>
 #include <millpond/market/quote_board.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
@@ -153,7 +154,7 @@ private:
         return 2 * std::size_t{head.instrument} + ((head.flags & kBookOfOrders) != 0 ? 1 : 0);
     }
     [[nodiscard]] bool is_wanted(const BookHead& head) const noexcept {
-        const bool is_complete = head.instrument < kMaxInstruments && (head.flags & kBookIncomplete) == 0;
+        const bool is_complete = head.instrument < market::kMaxInstruments && (head.flags & kBookIncomplete) == 0;
         return is_complete && (place_of(head) >= known_.size() || !known_[place_of(head)]);
     }
     /// Notes that the handler got the book.
@@ -197,7 +198,6 @@ private:
     std::uint64_t filtered_{0};
     std::uint64_t missed_{0};
 
-    static constexpr feed::InstrumentId kMaxInstruments = 1U << 20U;
     std::vector<bool> known_;  ///< Books that were delivered complete, and that no missed range made incomplete.
     bool in_snapshot_{false};
     std::uint64_t snapshot_{0};

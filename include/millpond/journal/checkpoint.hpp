@@ -23,9 +23,10 @@ struct BooksOrigin {
 };
 
 /// Returns the origin of the books before record `record`: the newest complete checkpoint before it. nullopt if the
-/// journal has no records before it. Opens few segments. Throws std::filesystem::filesystem_error.
+/// journal has no records before it. Opens the segments from there on. Throws std::filesystem::filesystem_error.
 [[nodiscard]] std::optional<BooksOrigin> find_books_before(const std::filesystem::path& folder, std::uint64_t record);
-/// Returns the origin of the books before the first event that was received at `utc_ns` or later.
+/// Returns the origin of the books before the first event that was received at `utc_ns` or later: no such event is
+/// before the origin. nullopt if the journal has no records.
 [[nodiscard]] std::optional<BooksOrigin> find_books_until(const std::filesystem::path& folder, std::int64_t utc_ns);
 
 struct CheckpointCounts {
