@@ -40,11 +40,16 @@ void CheckpointWriter::reset() noexcept {
     newest_ = bytes_ = event_bytes_ = 0;
 }
 
-void CheckpointWriter::begin_segment() noexcept {
+void CheckpointWriter::begin_segment(bool is_full) noexcept {
     if (state_ == State::idle) return;
     // One that does not fit into a whole segment does not fit into the next one either: see step.
-    if (state_ == State::waits || !has_whole_segment_) state_ = State::idle;
+    if (state_ == State::waits || !has_whole_segment_ || !is_full) state_ = State::idle;
     has_whole_segment_ = true;
+}
+
+bool CheckpointWriter::needs_segment(std::int64_t utc_ns) const noexcept {
+    if (state_ != State::waits) return false;
+    return utc_ns < waits_since_ns_ || utc_ns - waits_since_ns_ > options_.interval.count();
 }
 
 bool CheckpointWriter::is_due(std::int64_t utc_ns) const noexcept {
@@ -95,6 +100,7 @@ CheckpointWriter::Outcome CheckpointWriter::step(SegmentWriter& segment, std::ui
         const auto needed = needed_bytes();
         if (needed > free && has_whole_segment_) return give_up(needed, utc_ns);
         state_ = needed <= free && begin(segment) ? State::writing : State::waits;
+        waits_since_ns_ = utc_ns;
     }
     if (state_ != State::writing) return Outcome::nothing;
     return write(segment, core::monotonic_nanos() + options_.slice.count(), utc_ns);

@@ -198,18 +198,12 @@ bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) 
     return std::filesystem::file_size(file.path) >= found.identity.segment_bytes;
 }
 
-/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds. Finds the newest
-/// checkpoint.
+/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds.
 void JournalWriter::recover_channels(const std::vector<SegmentFile>& files, std::uint64_t newest) {
     depths_.clear();
     const auto file = std::ranges::find(files, newest, &SegmentFile::ordinal);
     if (file == files.end()) return;
     const SegmentReader segment{file->path};
-    needed_checkpoint_ = segment.needed_checkpoint().value_or(0);
-    segment.find_checkpoint([&](std::size_t, const CheckpointRecord& end) {
-        needed_checkpoint_ = end.first_record;
-        return true;
-    });
     segment.for_each_description([&]<class Record>(const Record& record) {
         if constexpr (std::is_same_v<Record, ChannelRecord>) {
             if (record.channel >= market::kMaxChannels) return;
@@ -242,13 +236,14 @@ void JournalWriter::keep_books() {
             return restored_from_ != nullptr ? restored_from_->depth(channel) : depth(channel);
         });
     checkpoints_->set_newest(newest_utc_ns_);
-    if (last_ring_ != 0) restore_books();
+    if (last_ring_ != 0 && has_depth()) restore_books();
 }
 
 /// Reads the events since the newest checkpoint, if they are few: the ring does not wait.
 void JournalWriter::restore_books() {
-    constexpr std::uint64_t kMaxRecords = 2'000'000;
+    constexpr std::uint64_t kMaxRecords = 500'000;
     const auto origin = find_books_before(options_.folder, next_record_);
+    if (origin && origin->checkpoint) needed_checkpoint_ = origin->record;
     if (!origin || next_record_ - origin->record > kMaxRecords) return;
     JournalReader reader{options_.folder};
     reader.seek(origin->record);
@@ -256,11 +251,21 @@ void JournalWriter::restore_books() {
                       .reader = reader,
                       .epoch = epoch_,
                       .origin_end = origin->checkpoint ? origin->checkpoint->last : 0};
-    restored_from_ = &reader;
-    while (reader.poll(restored, SIZE_MAX) != 0) {
+    {
+        struct End {
+            ~End() { from = nullptr; }
+            const JournalReader*& from;
+        };
+        restored_from_ = &reader;
+        const End end{restored_from_};
+        while (reader.poll(restored, SIZE_MAX) != 0) {
+        }
     }
-    restored_from_ = nullptr;
     if (restored.ring != last_ring_) restored.books.on(queue::MissedRange{restored.ring + 1, last_ring_});
+}
+
+bool JournalWriter::has_depth() const noexcept {
+    return std::ranges::any_of(depths_, [](const auto& depth) { return depth && depth->is_on(); });
 }
 
 bool JournalWriter::begin_session() noexcept {
@@ -313,13 +318,13 @@ bool JournalWriter::write_name(feed::InstrumentId id) noexcept {
 bool JournalWriter::open_segment() noexcept {
     current_.reset(prepared_.exchange(nullptr, std::memory_order_acquire));  // sync "segment allocated": prepare
     if (current_ == nullptr) return false;
+    // Without books, retention need not keep the newest checkpoint.
     current_->begin({.ring = RingName{options_.ring},
                      .epoch = epoch_,
                      .session = session_,
                      .first_record = next_record_,
                      .begun_utc_ns = now_utc_ns_},
-                    needed_checkpoint_);
-    if (checkpoints_) checkpoints_->begin_segment();
+                    checkpoints_ && has_depth() ? needed_checkpoint_ : 0);
     write_numbers(lock_.bytes(), {.ordinal = current_->file().ordinal,
                                   .next_record = next_record_ + options_.segment_bytes / kMinRecordBytes});
     growing_.store(current_.get(), std::memory_order_release);  // sync "segment started": sync_if_due
@@ -346,7 +351,9 @@ void JournalWriter::retire() noexcept {
     }
     growing_.store(nullptr, std::memory_order_relaxed);  // released by the push below
     const auto ordinal = current_->file().ordinal;
+    const bool is_full = current_->free_bytes() < kMaxRecordWords * 8;
     if (retired_.try_push(std::move(current_))) {
+        if (checkpoints_) checkpoints_->begin_segment(is_full);
         write_numbers(lock_.bytes(), {.ordinal = ordinal, .next_record = next_record_});
     } else {
         growing_.store(current_.get(), std::memory_order_relaxed);
@@ -376,7 +383,10 @@ void JournalWriter::write_checkpoint(const Write& write) noexcept {
     counters_.bytes.add(current_->offset() - offset);
     if (outcome == Outcome::nothing) return;
     counters_.checkpoint_bytes.set(checkpoints_->bytes());
-    if (outcome == Outcome::too_large) return counters_.checkpoint_errors.add();
+    if (outcome == Outcome::too_large) {
+        needed_checkpoint_ = 0;  // as in open_segment
+        return counters_.checkpoint_errors.add();
+    }
     needed_checkpoint_ = checkpoints_->newest();
     counters_.checkpoints.add();
 }
@@ -407,6 +417,8 @@ void JournalWriter::step(std::int64_t utc_ns) noexcept {
     if (!checkpoints_) return;
     const auto age = std::chrono::floor<std::chrono::seconds>(checkpoints_->age(utc_ns));
     counters_.checkpoint_age_seconds.set(static_cast<std::uint64_t>(age.count()));
+    const bool has_next = prepared_.load(std::memory_order_relaxed) != nullptr;
+    if (current_ != nullptr && has_next && checkpoints_->needs_segment(utc_ns)) retire();
     if (current_ != nullptr && !rolls_)
         write_checkpoint([this] { return checkpoints_->step(*current_, last_ring_, now_utc_ns_); });
 }

@@ -552,6 +552,57 @@ TEST_F(CheckpointTest, OneThatASegmentEndsBeginsAgainInTheNext) {
     }
 }
 
+TEST_F(CheckpointTest, OneThatSeveralSegmentsEndBeginsAgainInEach) {
+    auto rare = options();
+    rare.checkpoint_interval = std::chrono::hours{1};
+    rare.roll_after = {};
+    Recorder recorded{rare, 14};
+    recorded.write(300);
+    const auto late = recorded.now() + std::chrono::nanoseconds{std::chrono::hours{2}}.count();
+    auto& writer = recorded.writer();
+    for (int segment = 0; segment < 4; ++segment) {
+        const auto record = writer.next_record();
+        writer.step(late);
+        ASSERT_GT(writer.next_record(), record) << "a slice";
+        recorded.begin_segment();
+        ASSERT_TRUE(writer.append(quote(1), recorded.newest() + static_cast<std::uint64_t>(segment) + 1));
+    }
+    EXPECT_EQ(writer.counters().checkpoints.read(), 0U);
+    for (int i = 0; i < 50; ++i) writer.step(late);
+    EXPECT_EQ(writer.counters().checkpoint_errors.read(), 0U);
+    EXPECT_EQ(writer.counters().checkpoints.read(), 1U);
+}
+
+TEST_F(CheckpointTest, OneThatNeedsANewSegmentDoesNotWaitForItsAge) {
+    constexpr auto kHour = std::chrono::nanoseconds{std::chrono::hours{1}}.count();
+    auto rare = options();
+    rare.checkpoint_interval = std::chrono::hours{1};
+    rare.roll_after = {};
+    JournalWriter writer{rare, 1};
+    writer.set_epoch(kEpoch);
+    writer.keep_books();
+    writer.set_depth(0, {.orders = true});
+    std::uint64_t ring = 0;
+    ASSERT_TRUE(writer.append(feed::Clear{}, ++ring));
+    for (std::uint64_t order = 0; order < 2'000; ++order)
+        ASSERT_TRUE(writer.append(order_of(static_cast<feed::InstrumentId>(order % 50), order + 1), ++ring));
+    writer.step(1);
+    writer.service(1);
+    while (writer.available() >= 1'800) ASSERT_TRUE(writer.append(quote(7), ++ring));
+    ASSERT_EQ(writer.counters().segments.read(), 1U);
+    const auto steps = [&](std::int64_t hours) {
+        ASSERT_TRUE(writer.append(quote(7), ++ring));
+        for (int i = 0; i < 100; ++i) writer.step(hours * kHour + 2);
+        writer.service(1);
+    };
+    steps(1);
+    EXPECT_EQ(writer.counters().segments.read(), 1U) << "the segment may end before long";
+    steps(3);
+    steps(3);
+    EXPECT_EQ(writer.counters().segments.read(), 2U);
+    EXPECT_EQ(writer.counters().checkpoints.read(), 1U);
+}
+
 TEST_F(CheckpointTest, ACheckpointThatDoesNotFitIntoASegmentIsCountedAndTheEventsGoOn) {
     const auto hours = [](int count) { return std::chrono::nanoseconds{std::chrono::hours{count}}.count(); };
     auto rare = options();
@@ -791,6 +842,58 @@ TEST_F(CheckpointTest, RetentionKeepsTheCheckpointThatTheOldestKeptSegmentNeeds)
         const auto origin = find_books_before(folder_, UINT64_MAX);
         ASSERT_TRUE(origin);
         EXPECT_EQ(origin->checkpoint.has_value(), keeps_books);
+    }
+}
+
+TEST_F(CheckpointTest, RetentionGoesOnWhenThereAreNoMoreCheckpoints) {
+    const auto at = [](std::int64_t seconds) {
+        return std::chrono::nanoseconds{std::chrono::seconds{seconds}}.count();
+    };
+    enum class Why : std::uint8_t { reload, depth, too_large };
+    for (const auto why : {Why::reload, Why::depth, Why::too_large}) {
+        SCOPED_TRACE(static_cast<int>(why));
+        std::filesystem::remove_all(folder_);
+        auto kept = options();
+        kept.keep_for = std::chrono::seconds{100};
+        std::uint64_t ring = 0;
+        std::optional<JournalWriter> writer;
+        const auto open = [&] {
+            writer.reset();
+            writer.emplace(kept, 0);
+            writer->set_epoch(kEpoch);
+        };
+        const auto append = [&](std::int64_t seconds) {
+            auto order = order_of(0, ++ring);
+            order.receive_utc_ns = at(seconds);
+            while (!writer->append(order, ring)) ASSERT_TRUE(writer->service(at(0)));
+        };
+        open();
+        writer->keep_books();
+        writer->set_depth(0, {.orders = true});
+        ASSERT_TRUE(writer->append(feed::Clear{.receive_utc_ns = at(1)}, ++ring));
+        append(1);
+        writer->end_books();
+        switch (why) {
+            case Why::reload: open(); break;
+            case Why::depth: writer->set_depth(0, {}); break;
+            case Why::too_large:
+                for (int order = 0; order < 40'000; ++order) append(2);
+                for (int i = 0; i < 20'000 && writer->counters().checkpoint_errors.read() == 0; ++i) {
+                    append(2);
+                    writer->step(at(3'600 + i));
+                }
+                ASSERT_EQ(writer->counters().checkpoint_errors.read(), 1U);
+                break;
+        }
+        for (const auto second : {200, 400, 600}) {
+            writer->service(at(0));
+            ASSERT_TRUE(writer->begin_session());
+            append(second);
+        }
+        writer->service(at(0));
+        ASSERT_TRUE(std::filesystem::exists(segment_path(folder_, 1)));
+        writer->service(at(601));
+        EXPECT_FALSE(std::filesystem::exists(segment_path(folder_, 1)));
     }
 }
 

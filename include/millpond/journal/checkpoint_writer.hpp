@@ -54,7 +54,10 @@ public:
     /// Begins a new epoch.
     void reset() noexcept;
     /// The next step writes to another segment, in which an unfinished checkpoint begins again.
-    void begin_segment() noexcept;
+    /// is_full: the segment before ended for lack of space.
+    void begin_segment(bool is_full) noexcept;
+    /// True if a checkpoint has waited for another segment for longer than an interval.
+    [[nodiscard]] bool needs_segment(std::int64_t utc_ns) const noexcept;
     /// Writes a slice of a checkpoint if one is due.
     /// ring: number of the newest event.
     [[nodiscard]] Outcome step(SegmentWriter& segment, std::uint64_t ring, std::int64_t utc_ns) noexcept;
@@ -100,6 +103,7 @@ private:
     std::uint64_t ring_{0};  // number of the newest event
 
     State state_{State::idle};
+    std::int64_t waits_since_ns_{0};
     bool has_whole_segment_{
         false};                   // the checkpoint begins in a new segment, because it did not fit into the one before
     CheckpointRecord written_{};  // so far

@@ -176,6 +176,8 @@ private:
     [[nodiscard]] bool write_channel(std::uint16_t channel) noexcept;
     void retire() noexcept;
     void restore_books();
+    /// True if a channel of the epoch sends books.
+    [[nodiscard]] bool has_depth() const noexcept;
     template <class Write>
     void write_checkpoint(const Write& write) noexcept;
     void count(std::size_t bytes) noexcept;
@@ -200,8 +202,8 @@ private:
     std::unique_ptr<SegmentWriter> current_;
     std::unique_ptr<CheckpointWriter> checkpoints_;  ///< nullptr: no books are kept
     const JournalReader* restored_from_{nullptr};    ///< Knows the depth of channels while books are restored.
-    std::uint64_t needed_checkpoint_{0};             ///< First record of the newest one of the epoch; 0: there is none.
-    std::int64_t newest_utc_ns_{0};                  ///< Largest receive time of earlier writers.
+    std::uint64_t needed_checkpoint_{0};  ///< First record of the newest one of the epoch; 0: none, or not wanted.
+    std::int64_t newest_utc_ns_{0};       ///< Largest receive time of earlier writers.
     std::vector<std::optional<market::Instrument>> names_;
     std::vector<std::optional<market::ChannelDepth>> depths_;  ///< By channel; nullopt: it was never on.
     bool rolls_{false};  ///< A depth has changed: the next event needs a new segment.

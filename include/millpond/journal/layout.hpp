@@ -78,7 +78,7 @@ struct SegmentHeader {
     /// CheckpointRecord of the newest checkpoint of the segment, encoded like last_description; 0: there is none.
     Word last_checkpoint;
     /// First record of the newest checkpoint of the epoch before this segment, stored when the segment is started; 0:
-    /// there is none.
+    /// there is none, or the writer keeps no books.
     Word needed_checkpoint;
     Word needed_crc;  ///< CRC-32C of needed_checkpoint and first_record; 0 if there is none.
 };
