@@ -86,6 +86,7 @@ Gateway::~Gateway() {
     for (const auto& pipeline : pipelines_) pipeline->stop();
     sinks_.stop();
     const auto now = core::MomentClock{}.now();
+    for (const auto& pipeline : pipelines_) receive_log_.watch(*pipeline, now);  // its last notices
     events_.flush_all(now);
     events_.add({.kind = service::EventKind::stop, .source = kName, .text = "stopped"}, now);
     http_.reset();
@@ -108,7 +109,7 @@ void Gateway::open_history() {
             log_.say(severity, cause, text);
         });
     const auto now = core::MomentClock{}.now();
-    history_files_->load(now.utc_ns);
+    history_files_->load();
     const auto last = events_.newest();
     const bool was_killed = last && last->kind != service::EventKind::stop;
     const auto [version, commit] = service::build_info();
@@ -118,7 +119,7 @@ void Gateway::open_history() {
                  .text = fmt::format("millpond {} ({}) started; rings: {}, feeds: {}, sinks: {}{}", version, commit,
                                      state->rings.size(), state->feeds.size(), state->sinks.size(),
                                      was_killed ? "; the run before did not stop in order" : ""),
-                 .since = was_killed ? std::max(last->time, history_->newest() * kSecondNs) : 0},
+                 .since = was_killed ? std::min(std::max(last->time, history_->newest() * kSecondNs), now.utc_ns) : 0},
                 now);
 }
 

@@ -45,6 +45,7 @@ struct Event {
     std::int64_t since{0};     ///< When the finding began, in UTC nanoseconds; 0: unknown.
     std::optional<std::pair<std::uint64_t, std::uint64_t>> range{};  ///< First and last missing sequence number.
     std::uint32_t count{1};                                          ///< Number of events that this one stands for.
+    unsigned part{0};  ///< Events of one kind, source and stage become one event only if this is the same.
 };
 
 /// A logged event, in the memory of the log. Longer texts are cut at a character.
@@ -87,25 +88,28 @@ struct EventFilter {
     std::size_t limit{1'000};              ///< Without `after` the last `limit` events.
 };
 
-/// The last 10,000 events of a daemon. Gaps, sessions and connections of one source are at most one event a second:
-/// those in between are counted and become one event.
+/// The last events of a daemon: 2,500 starts, stops and reloads, and 7,500 others. A source that repeats an event
+/// cannot replace the others: after the first, its events are counted for a second and become one; while they continue,
+/// for 10 seconds, and then for a minute.
 ///
 /// Threads: any.
-/// Memory:  320 bytes for each event, mapped once in the constructor; `add` and `flush` allocate nothing.
+/// Memory:  320 bytes for each event, mapped once in the constructor, and 400 KiB; `add` and `flush` allocate nothing.
 class EventLog {
 public:
     static constexpr std::size_t kCapacity = 10'000;
+    /// Places for starts, stops and reloads only.
+    static constexpr std::size_t kReserved = 2'500;
 
     /// Throws memory::RegionError.
     EventLog();
 
     void add(const Event& event, core::Moment now) noexcept;
-    /// Logs events that were counted for a second. Call it about once a second.
+    /// Logs the events that were counted for long enough. Call it about once a second.
     void flush(core::Moment now) noexcept;
     /// Logs all events that were counted; at the end.
     void flush_all(core::Moment now) noexcept;
 
-    /// Events in the order of their numbers.
+    /// Events in the order of their numbers. Those of one source are also in the order of their times.
     [[nodiscard]] std::vector<EventRecord> select(const EventFilter& filter) const;
     struct Numbers {
         std::uint64_t oldest{0};
@@ -113,10 +117,13 @@ public:
     };
     [[nodiscard]] Numbers numbers() const;
     [[nodiscard]] std::optional<EventRecord> newest() const;
+    /// Distinguishes this log from others: another id has other numbers. Restored with the events.
+    [[nodiscard]] std::uint64_t id() const;
 
     static constexpr StateFileKind kFile{.name = "events", .version = 1};
     void save(StateFileWriter& to) const;
-    /// Restores events; call it before `add`. Throws std::runtime_error, with nothing restored, for blocks that save()
+    /// Restores events; call it before `add`. If the last one is no stop, later numbers may have been lost, and new
+    /// events get numbers that were not used. Throws std::runtime_error, with nothing restored, for blocks that save()
     /// did not write.
     void restore(const StateFile& file);
 
@@ -124,24 +131,48 @@ public:
     [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
 
 private:
-    /// Events of a kind and source that were counted since the last one that was logged.
+    /// A ring of events in the order of their numbers.
+    struct Ring {
+        EventRecord* first;
+        std::size_t capacity;
+        std::uint64_t added{0};
+
+        [[nodiscard]] bool is_empty() const noexcept { return added == 0; }
+        [[nodiscard]] std::uint64_t begin() const noexcept { return added < capacity ? 0 : added - capacity; }
+        [[nodiscard]] EventRecord& at(std::uint64_t index) const noexcept { return first[index % capacity]; }
+    };
+    /// Events of a kind, source, stage and part that were counted since the last one that was logged.
     struct Pending {
-        EventRecord record;         // the newest, with the sums of all that wait
-        std::uint32_t waiting{0};   // events since the last one that was logged
+        EventRecord record;  // the newest, with the sums of all that wait
+        unsigned part{0};
+        bool has_lost_range{false};  // those that wait are of several sessions
+        unsigned level{0};           // of kIntervalsNs
+        std::uint32_t waiting{0};    // events since the last one that was logged
+        std::uint64_t order{0};      // of the newest among all events
+        std::int64_t first_ns{0};    // the first that waits
+        std::int64_t newest_ns{0};
         std::int64_t logged_ns{0};  // when the last one was logged; 0: the entry is free
     };
-    static constexpr std::size_t kMaxPending = 256;
+    static constexpr std::size_t kMaxPending = 1'024;
 
-    [[nodiscard]] EventRecord& at(std::uint64_t number) const noexcept;
+    [[nodiscard]] static bool is_due(const Pending& pending, core::Moment now) noexcept;
+    [[nodiscard]] static bool is_reserved(EventKind kind) noexcept;
+    [[nodiscard]] const EventRecord* last() const noexcept;
     void append(const EventRecord& record) noexcept;
+    [[nodiscard]] Pending& pending_of(const EventRecord& record, unsigned part) noexcept;
+    void wait(Pending& pending, const EventRecord& record, core::Moment now) noexcept;
     void log(Pending& pending, core::Moment now) noexcept;
-    [[nodiscard]] Pending* pending_of(const Event& event) noexcept;
+    /// Logs what waits in the order of its times. Empty: of all sources.
+    void log_waiting(std::string_view source, core::Moment now) noexcept;
 
     mutable std::mutex mutex_;
     memory::Region memory_;
-    std::vector<Pending> pending_ = std::vector<Pending>(kMaxPending);
-    std::uint64_t newest_{0};
-    std::uint64_t oldest_{1};
+    Ring reserved_;
+    Ring others_;
+    std::vector<Pending> pending_ = std::vector<Pending>(kMaxPending + 1);  // the last one is of all that have none
+    std::uint64_t id_;
+    std::uint64_t next_{1};
+    std::uint64_t arrived_{0};
 };
 
 }  // namespace millpond::service

@@ -23,6 +23,19 @@ std::uint32_t cell_of(double value) {
 
 float value_of(std::uint32_t cell) { return cell == 0 ? kMissing : std::bit_cast<float>(cell - 1); }
 
+/// The value of two samples of one time.
+double combined(Combine combine, std::uint32_t before, double value) {
+    if (before == 0) return value;
+    const double old = value_of(before);
+    if (std::isnan(value)) return old;
+    switch (combine) {
+        case Combine::mean: return (old + value) / 2;
+        case Combine::sum: return old + value;
+        case Combine::max: break;
+    }
+    return std::max(old, value);
+}
+
 std::size_t place(std::int64_t time, std::int64_t capacity) { return static_cast<std::size_t>(time % capacity); }
 
 }  // namespace
@@ -108,7 +121,10 @@ void History::remove(Handle source) {
 }
 
 History::Sample::Sample(History& history, std::int64_t second)
-    : history_(history), lock_(history.mutex_), second_(std::max<std::int64_t>(second, 1)) {
+    : history_(history),
+      lock_(history.mutex_),
+      second_(std::max<std::int64_t>(second, 1)),
+      is_more_(history.has_second(second_)) {
     history_.begin(second_);
 }
 
@@ -118,16 +134,31 @@ History::Sample::~Sample() {
 }
 
 void History::Sample::set(Handle source, std::initializer_list<double> values) {
+    const auto& of = history_.sources_[source];
     std::size_t series = 0;
     for (const auto value : values) {
-        history_.cells(history_.sources_[source], series++)[place(second_, kSeconds)] = cell_of(value);
+        auto* const all = history_.cells(of, series);
+        const auto combine = of.kind->series[series++].combine;
+        auto& cell = all[place(second_, kSeconds)];
+        cell = cell_of(is_more_ ? combined(combine, cell, value) : value);
+        auto& minute = all[kSeconds + static_cast<std::int64_t>(place(second_ / kMinuteSeconds, kMinutes))];
+        if (combine != Combine::mean) minute = cell_of(combined(combine, minute, value));
     }
 }
 
 void History::begin(std::int64_t second) {
-    if (newest_ != 0 && newest_ / kMinuteSeconds != second / kMinuteSeconds) end_minute(newest_ / kMinuteSeconds);
-    const auto at = place(second, kSeconds);
-    seconds_[at] = 0;
+    const auto minute = second / kMinuteSeconds;
+    if (newest_ != 0 && newest_ / kMinuteSeconds != minute) end_minute(newest_ / kMinuteSeconds);
+    if (!has_minute(minute)) {
+        clear_cells(static_cast<std::size_t>(kSeconds) + place(minute, kMinutes));
+        minutes_[place(minute, kMinutes)] = minute;
+    }
+    if (has_second(second)) return;
+    seconds_[place(second, kSeconds)] = 0;
+    clear_cells(place(second, kSeconds));
+}
+
+void History::clear_cells(std::size_t at) {
     for (const auto& source : sources_) {
         if (!source.used) continue;
         for (std::size_t series = 0; series < source.kind->series.size(); ++series) cells(source, series)[at] = 0;
@@ -135,16 +166,17 @@ void History::begin(std::int64_t second) {
 }
 
 void History::end_minute(std::int64_t minute) {
-    const auto at = place(minute, kMinutes);
+    if (!has_minute(minute)) return;
+    const auto at = static_cast<std::size_t>(kSeconds) + place(minute, kMinutes);
     for (const auto& source : sources_) {
         if (!source.used) continue;
         for (std::size_t i = 0; i < source.kind->series.size(); ++i) {
+            if (source.kind->series[i].combine != Combine::mean) continue;
             auto* const of = cells(source, i);
             const auto total = total_of_seconds(of, minute * kMinuteSeconds, kMinuteSeconds);
-            of[static_cast<std::size_t>(kSeconds) + at] = cell_of(total.combined(source.kind->series[i].combine));
+            of[at] = cell_of(total.combined(Combine::mean));
         }
     }
-    minutes_[at] = minute;
 }
 
 bool History::has_second(std::int64_t second) const {
@@ -167,7 +199,7 @@ float History::value(const Cell* cells, Combine combine, std::int64_t from, std:
     if (step < kMinuteSeconds) return static_cast<float>(total_of_seconds(cells, from, step).combined(combine));
     Total total;
     for (auto minute = from / kMinuteSeconds; minute < (from + step) / kMinuteSeconds; ++minute) {
-        if (minute == newest_ / kMinuteSeconds) {  // has not ended
+        if (minute == newest_ / kMinuteSeconds && combine == Combine::mean) {  // has not ended
             const auto seconds = total_of_seconds(cells, minute * kMinuteSeconds, kMinuteSeconds);
             total.add(cell_of(seconds.combined(combine)));
         } else if (has_minute(minute)) {
@@ -267,7 +299,7 @@ void History::save(StateFileWriter& to) const {
     to.block(block.bytes());
 }
 
-void History::restore(const StateFile& file, std::int64_t now) {
+void History::restore(const StateFile& file) {
     struct Found {
         Source* source;
         std::size_t series;
@@ -303,21 +335,21 @@ void History::restore(const StateFile& file, std::int64_t now) {
     const auto times = block();
     if (times.size() != kCells * sizeof(std::int64_t)) throw std::runtime_error("has another number of times");
     BlockParser parser{times};
-    const auto read_times = [&](auto& into, std::int64_t latest) {
+    const auto read_times = [&](auto& into) {
         const auto capacity = static_cast<std::int64_t>(into.size());
         for (std::size_t i = 0; i < into.size(); ++i) {
             const auto time = parser.integer<std::int64_t>();
-            into[i] = time > 0 && time <= latest && place(time, capacity) == i ? time : 0;
+            into[i] = time > 0 && place(time, capacity) == i ? time : 0;
         }
     };
-    read_times(seconds_, now);
-    read_times(minutes_, now / kMinuteSeconds);
+    read_times(seconds_);
+    read_times(minutes_);
     for (const auto& found : all) {
         BlockParser cells_parser{found.cells};
         auto* const into = cells(*found.source, found.series);
         for (std::size_t i = 0; i < kCells; ++i) into[i] = cells_parser.integer<Cell>();
     }
-    newest_ = newest > 0 && newest <= now ? newest : 0;
+    newest_ = std::max<std::int64_t>(newest, 0);
 }
 
 }  // namespace millpond::service

@@ -37,12 +37,12 @@ struct SourceKind {
 /// the second in which it was made (UTC), so that seconds without one stay missing, also after a restart.
 ///
 /// Threads: any.
-/// Memory:  4 bytes for each of 5,040 samples of a series, mapped once in the constructor. Only `add` allocates
+/// Memory:  4 bytes for each of 5,041 samples of a series, mapped once in the constructor. Only `add` allocates
 /// besides.
 class History {
 public:
     static constexpr std::int64_t kSeconds = 3'600;
-    static constexpr std::int64_t kMinutes = 1'440;
+    static constexpr std::int64_t kMinutes = 1'441;  ///< The newest may be in progress.
     static constexpr std::int64_t kMinuteSeconds = 60;
 
     /// Maximum number of sources of a kind.
@@ -64,7 +64,8 @@ public:
     /// A sample of all sources, which is complete when this is destroyed. Sources that are not set have no value.
     class Sample {
     public:
-        /// second: seconds since 1970; a sample of this second replaces one that was made before.
+        /// second: seconds since 1970. If it has a sample already, because the clock was set back, they become one:
+        /// with the sum of counts, the largest of maxima and the mean of rates.
         Sample(History& history, std::int64_t second);
         ~Sample();
         Sample(const Sample&) = delete;
@@ -76,6 +77,7 @@ public:
         History& history_;
         std::lock_guard<std::mutex> lock_;
         std::int64_t second_;
+        bool is_more_;  // the second has a sample
     };
     [[nodiscard]] Sample sample(std::int64_t second) { return {*this, second}; }
 
@@ -101,9 +103,9 @@ public:
     static constexpr StateFileKind kFile{.name = "samples", .version = 1};
     /// Writes all samples. Does not lock the history for longer than one series takes.
     void save(StateFileWriter& to) const;
-    /// Restores the samples of the sources that were added. now: current second; later samples are ignored. Throws
-    /// std::runtime_error, with nothing restored, for blocks that save() did not write.
-    void restore(const StateFile& file, std::int64_t now);
+    /// Restores the samples of the sources that were added. Those of the future stay too: the clock may be wrong.
+    /// Throws std::runtime_error, with nothing restored, for blocks that save() did not write.
+    void restore(const StateFile& file);
 
     /// Size of the mapped memory.
     [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
@@ -126,6 +128,8 @@ private:
     [[nodiscard]] bool has_second(std::int64_t second) const;
     [[nodiscard]] bool has_minute(std::int64_t minute) const;
     void begin(std::int64_t second);
+    void clear_cells(std::size_t at);
+    /// Computes the means of a minute; its sums and maxima grow with each sample.
     void end_minute(std::int64_t minute);
     [[nodiscard]] Total total_of_seconds(const Cell* cells, std::int64_t from, std::int64_t seconds) const;
     [[nodiscard]] float value(const Cell* cells, Combine combine, std::int64_t from, std::int64_t step) const;

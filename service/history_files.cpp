@@ -74,18 +74,17 @@ void HistoryFiles::remove_incomplete() const {
     }
 }
 
-void HistoryFiles::load(std::int64_t now_ns) {
+void HistoryFiles::load() {
     if (options_.folder.empty() || !attempt("no state is kept", [&] { lock(); })) return;
     remove_incomplete();
-    const auto restore = [&](auto& into, auto... more) {
+    const auto restore = [&](auto& into) {
         const auto from = path(into.kFile.name);
         attempt(fmt::format("'{}' is ignored", from.string()), [&] {
             StateFile file;
-            if (file.read(from, into.kFile)) into.restore(file, more...);
+            if (file.read(from, into.kFile)) into.restore(file);
         });
     };
-    constexpr std::int64_t kSecondNs = 1'000'000'000;
-    restore(history_, now_ns / kSecondNs);
+    restore(history_);
     restore(events_);
     saved_event_ = events_.numbers().newest;
 }

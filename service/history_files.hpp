@@ -40,8 +40,8 @@ public:
     HistoryFiles(const HistoryFiles&) = delete;
     HistoryFiles& operator=(const HistoryFiles&) = delete;
 
-    /// Locks the files, and restores history and log. now_ns: UTC.
-    void load(std::int64_t now_ns);
+    /// Locks the files, and restores history and log.
+    void load();
     /// Starts the thread that writes the files; does nothing without the lock.
     void start();
     /// Writes what is new, and ends the thread. Does nothing if it was not started.

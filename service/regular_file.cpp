@@ -1,5 +1,7 @@
 #include "service/regular_file.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -18,8 +20,6 @@
 namespace millpond::service {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
-
 [[noreturn]] void fail(int error) { throw std::runtime_error(std::generic_category().message(error)); }
 
 [[noreturn]] void fail_at(const std::string& step) {
@@ -36,7 +36,7 @@ core::Descriptor open_regular(const std::string& path, struct stat& facts) {
 
 }  // namespace
 
-RegularFile read_regular_file(const std::string& path) {
+RegularFile read_regular_file(const std::string& path, std::size_t max_bytes) {
     struct stat facts{};
     const auto file = open_regular(path, facts);
     RegularFile result{.text = {}, .mode = facts.st_mode};
@@ -47,7 +47,8 @@ RegularFile read_regular_file(const std::string& path) {
         if (got < 0) fail(errno);
         if (got == 0) return result;
         result.text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (result.text.size() > kMaxBytes) throw std::runtime_error("has more than 64 MiB");
+        if (result.text.size() > max_bytes)
+            throw std::runtime_error(fmt::format("has more than {} MiB", max_bytes >> 20U));
     }
 }
 

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view kMagic = "mpstate\n";
 constexpr std::size_t kKindBytes = 8;
+/// More than the samples of any configuration have.
+constexpr std::size_t kMaxBytes = std::size_t{4} << 30U;
 
 std::uint32_t checksum(std::string_view content) {
     return core::crc32c({}, std::as_bytes(std::span{content.data(), content.size()}));
@@ -77,7 +79,7 @@ bool StateFile::read(const std::filesystem::path& path, StateFileKind kind) {
     blocks.clear();
     std::error_code failed;
     if (!std::filesystem::exists(path, failed) && !failed) return false;
-    text = read_regular_file(path.string()).text;
+    text = read_regular_file(path.string(), kMaxBytes).text;
     const auto head = head_of(kind);
     const auto version_at = kMagic.size() + kKindBytes;
     const std::string_view bytes{text};

@@ -94,8 +94,14 @@ std::string_view to_string(service::Severity severity) noexcept {
 
 std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     std::vector<Finding> found;
-    const auto add_finding = [&](Stage stage, service::Severity severity, std::int64_t since, std::string text) {
-        found.push_back({stage, severity, fmt::format("feed '{}'", feed.name), since, std::move(text)});
+    const auto add_finding = [&](Stage stage, service::Severity severity, std::int64_t since, std::string text,
+                                 unsigned part = 0) {
+        found.push_back({stage, severity, fmt::format("feed '{}'", feed.name), since, std::move(text), part});
+    };
+    // Parts of the findings of a line.
+    const auto silent_part = [&](const LineState& line) { return static_cast<unsigned>(&line - feed.lines.data()); };
+    const auto apart_part = [&](const LineState& line) {
+        return static_cast<unsigned>(feed.lines.size()) + silent_part(line);
     };
     if (feed.link_down.holds) {
         add_finding(Stage::link, service::Severity::error, feed.link_down.since,
@@ -143,14 +149,16 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         const auto since = std::max(line.last_datagram, feed.started);
         if (!watched || now - since <= feed.patience_ns || now - feed.last_datagram > feed.patience_ns) continue;
         add_finding(Stage::line, service::Severity::warning, since,
-                    fmt::format("line {} ({}) is silent: losses of the other line are final", line.name, line.listen));
+                    fmt::format("line {} ({}) is silent: losses of the other line are final", line.name, line.listen),
+                    silent_part(line));
     }
     for (const auto& line : feed.lines) {
         if (!line.apart.holds || now - line.apart.since < kApartNs) continue;
         add_finding(
             Stage::line, line.data_apart ? service::Severity::error : service::Severity::warning, line.apart.since,
             fmt::format("line {} ({}) brings {}session '{}' and is ignored: the feed is in session '{}'", line.name,
-                        line.listen, line.data_apart ? "messages of " : "", line.session, line.feed_session));
+                        line.listen, line.data_apart ? "messages of " : "", line.session, line.feed_session),
+            apart_part(line));
     }
     if (feed.undecodable.is_active(now)) {
         add_finding(Stage::undecodable, service::Severity::error, feed.undecodable.since,
@@ -205,7 +213,8 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.ignored.is_active(now)) {
         add_finding(Stage::rejected, service::Severity::warning, feed.ignored.since,
                     fmt::format("{} packets of {} were ignored: repeated messages or unknown types",
-                                feed.ignored.count - feed.ignored.before, feed.listen));
+                                feed.ignored.count - feed.ignored.before, feed.listen),
+                    1);
     }
     if (feed.quotes_incomplete.holds) {
         add_finding(Stage::incomplete, service::Severity::warning, feed.quotes_incomplete.since,

@@ -54,6 +54,7 @@ struct Finding {
     std::string of;                 ///< Subject: "feed 'a'", "sink 'csv'".
     std::int64_t since{0};
     std::string text;
+    unsigned part{0};  ///< Distinguishes findings of one stage and subject: of two lines, or of two counters.
 
     friend bool operator==(const Finding&, const Finding&) noexcept = default;
 };

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,10 +44,10 @@ constexpr service::SourceKind kLine{"line", "feed", kLineSeries};
 constexpr service::SourceKind kRing{"ring", "", kRingSeries};
 constexpr service::SourceKind kSink{"sink", "", kSinkSeries};
 
-/// Increase of a count since the last call. A sink that replaces another counts from 0.
+/// Increase of a count since the last call; 0 if it has decreased.
 double growth(std::uint64_t& before, std::uint64_t now) {
     const auto last = std::exchange(before, now);
-    return static_cast<double>(now >= last ? now - last : now);
+    return static_cast<double>(now >= last ? now - last : 0);
 }
 
 double value_or_none(bool is_known, std::uint64_t value) { return is_known ? static_cast<double>(value) : kNone; }
@@ -98,7 +99,14 @@ void Recorder::match_sinks(const State& state) {
         if (gone.source) history_.remove(*gone.source);
     }
     for (auto& memory : next) {
-        if (!memory.source) memory.source = history_.add(kSink, memory.name);
+        if (memory.source) continue;
+        memory.source = history_.add(kSink, memory.name);
+        if (memory.source) continue;
+        events_.add({.kind = EventKind::reload,
+                     .severity = service::Severity::warning,
+                     .source = fmt::format("sink '{}'", memory.name),
+                     .text = fmt::format("has no history: reloads added more than {} sinks", kMoreSinks)},
+                    moment_of(state));
     }
     sinks_ = std::move(next);
 }
@@ -164,36 +172,36 @@ void Recorder::log_connections(const State& state) {
     }
 }
 
-void Recorder::log_finding(const Open& finding, bool ended, core::Moment now) {
+void Recorder::log_finding(const Open& finding, bool ended, const State& state) {
     events_.add({.kind = finding.stage == Stage::latency ? EventKind::latency : EventKind::finding,
                  .severity = finding.severity,
                  .source = finding.of,
                  .text = finding.text,
                  .stage = to_string(finding.stage),
                  .ended = ended,
-                 .since = finding.since},
-                now);
+                 .since = finding.since + state.utc_offset_ns,
+                 .part = finding.part},
+                moment_of(state));
 }
 
 void Recorder::log_findings(const State& state) {
-    const auto now = moment_of(state);
     for (auto& open : open_) open.is_found = false;
     for (auto& finding : findings(state, state.now)) {
         const auto open = std::ranges::find_if(open_, [&](const Open& one) {
-            return !one.is_found && one.stage == finding.stage && one.of == finding.of;
+            return !one.is_found && one.stage == finding.stage && one.of == finding.of && one.part == finding.part;
         });
         if (open == open_.end()) {
-            open_.push_back({finding.stage, finding.severity, std::move(finding.of),
-                             finding.since + state.utc_offset_ns, std::move(finding.text), true});
-            log_finding(open_.back(), false, now);
+            open_.push_back({finding.stage, finding.severity, std::move(finding.of), finding.part, finding.since,
+                             std::move(finding.text), true});
+            log_finding(open_.back(), false, state);
             continue;
         }
         open->is_found = true;
         open->text = std::move(finding.text);
-        if (std::exchange(open->severity, finding.severity) != open->severity) log_finding(*open, false, now);
+        if (std::exchange(open->severity, finding.severity) != open->severity) log_finding(*open, false, state);
     }
     for (const auto& open : open_) {
-        if (!open.is_found) log_finding(open, true, now);
+        if (!open.is_found) log_finding(open, true, state);
     }
     std::erase_if(open_, [](const Open& one) { return !one.is_found; });
 }
@@ -213,10 +221,11 @@ void Recorder::take_sample(const State& state) {
         const auto& feed = state.feeds[i];
         auto& memory = feeds_[i];
         auto& counts = memory.counts;
-        set(memory.source, {growth(counts.datagrams, feed.datagrams) / span, growth(counts.quotes, feed.quotes) / span,
-                            growth(counts.missing, feed.missing.count), growth(counts.dropped, feed.dropped.count),
-                            growth(counts.undecodable, feed.undecodable.count),
-                            feed.delay_ns ? static_cast<double>(*feed.delay_ns) : kNone});
+        const auto quotes = growth(counts.quotes, feed.quotes);
+        set(memory.source,
+            {growth(counts.datagrams, feed.datagrams) / span, quotes / span, growth(counts.missing, feed.missing.count),
+             growth(counts.dropped, feed.dropped.count), growth(counts.undecodable, feed.undecodable.count),
+             feed.delay_ns && quotes > 0 ? static_cast<double>(*feed.delay_ns) : kNone});
         for (std::size_t n = 0; n < memory.lines.size(); ++n) {
             const auto& line = feed.lines[n];
             auto& before = memory.lines[n];

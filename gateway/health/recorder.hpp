@@ -71,7 +71,8 @@ private:
         Stage stage;
         service::Severity severity;
         std::string of;
-        std::int64_t since;  // UTC
+        unsigned part;
+        std::int64_t since;  // monotonic
         std::string text;
         bool is_found;
     };
@@ -79,7 +80,7 @@ private:
     void match_sinks(const State& state);
     void log_connections(const State& state);
     void log_findings(const State& state);
-    void log_finding(const Open& finding, bool ended, core::Moment now);
+    void log_finding(const Open& finding, bool ended, const State& state);
     void take_sample(const State& state);
 
     service::History& history_;

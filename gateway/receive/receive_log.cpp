@@ -26,6 +26,7 @@ void add_gap_event(service::EventLog& events, const std::string& feed, const Not
     const auto source = fmt::format("feed '{}'", feed);
     service::Event event{
         .kind = service::EventKind::gap, .severity = service::Severity::warning, .source = source, .text = {}};
+    event.part = static_cast<unsigned>(notice.gap);
     std::string text;
     switch (notice.gap) {
         case feed::GapReason::sequence:

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/json_string.hpp>
@@ -28,9 +29,10 @@ using service::EventRecord;
 using service::History;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kDay = History::kMinutes * History::kMinuteSeconds;
+constexpr std::int64_t kDay = 24 * 3'600;
 constexpr std::int64_t kUsualSpan = 900;
 constexpr std::size_t kMaxSamples = 3'600;
+constexpr std::size_t kMaxValues = 300'000;  // of all series, which a thread with other work formats
 constexpr std::size_t kUsualSamples = 1'000;
 constexpr std::array<std::int64_t, 10> kUsualSteps{1, 2, 5, 10, 30, 60, 120, 300, 600, 1'800};
 constexpr std::size_t kMaxTime = std::numeric_limits<std::int64_t>::max();
@@ -48,22 +50,23 @@ std::size_t samples_between(std::int64_t from, std::int64_t to, std::int64_t ste
     return static_cast<std::size_t>((round_up(to, step) - from / step * step) / step);
 }
 
-std::int64_t usual_step(std::int64_t from, std::int64_t to, std::int64_t now) {
+std::int64_t usual_step(std::int64_t from, std::int64_t to, std::int64_t now, std::size_t series) {
+    const auto most = std::min(kUsualSamples, kMaxValues / std::max<std::size_t>(series, 1));
     for (const auto step : kUsualSteps) {
         const bool is_kept = step >= History::kMinuteSeconds || from >= now - History::kSeconds;
-        if (is_kept && samples_between(from, to, step) <= kUsualSamples) return step;
+        if (is_kept && samples_between(from, to, step) <= most) return step;
     }
     return kUsualSteps.back();
 }
 
-History::Range range_of(const Request& request, std::int64_t now, std::int64_t newest) {
+History::Range range_of(const Request& request, std::int64_t now, std::int64_t newest, std::size_t series) {
     const auto asked_from = time_of(request, "from");
     const auto asked_to = time_of(request, "to");
     const auto end = asked_to ? std::min(*asked_to / kSecondNs + (*asked_to % kSecondNs != 0 ? 1 : 0), now + 1) : now;
     const auto begin = std::max(asked_from ? *asked_from / kSecondNs : end - kUsualSpan, now - kDay);
     if (asked_from && asked_to && *asked_to < *asked_from) throw BadRequest("to is earlier than from");
     const auto step_given = request.number("step", 0, 1, static_cast<std::size_t>(kDay));
-    const auto step = step_given != 0 ? static_cast<std::int64_t>(step_given) : usual_step(begin, end, now);
+    const auto step = step_given != 0 ? static_cast<std::int64_t>(step_given) : usual_step(begin, end, now, series);
     if (step > History::kMinuteSeconds && step % History::kMinuteSeconds != 0)
         throw BadRequest("step needs less than 60 seconds, or a multiple of 60");
     // The second in progress has no sample yet.
@@ -75,14 +78,39 @@ History::Range range_of(const Request& request, std::int64_t now, std::int64_t n
     return {.from = from, .step = step, .samples = samples};
 }
 
-std::string number_text(float value) {
-    if (!std::isfinite(value)) return "null";
-    return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+void append_number(float value, std::string& to) {
+    constexpr float kLarge = 100;  // needs no more than one decimal
+    if (!std::isfinite(value)) {
+        to += "null";
+    } else if (value == std::floor(value)) {
+        fmt::format_to(std::back_inserter(to), "{:.0f}", value);
+    } else if (std::abs(value) < kLarge) {
+        fmt::format_to(std::back_inserter(to), "{:.4g}", value);
+    } else {
+        fmt::format_to(std::back_inserter(to), "{:.1f}", value);
+    }
 }
 
 bool is_source(const History::View& view, std::string_view source) {
     if (!view.of.empty() && source == fmt::format("{} '{}'", view.kind->parent, view.of)) return true;
     return view.of.empty() && source == fmt::format("{} '{}'", view.kind->name, view.name);
+}
+
+/// Forms and URLSearchParams encode a space as '+', which names may contain too.
+std::string with_spaces(std::string source) {
+    std::ranges::replace(source, '+', ' ');
+    return source;
+}
+
+/// Number of series of a source and its lines, or of all sources if it is empty; 0 if there is no such source.
+std::size_t series_of(const History& history, const std::string& source) {
+    std::size_t series = 0;
+    const auto count = [&](const History::View& names) {
+        if (source.empty() || is_source(names, source)) series += names.kind->series.size();
+        return false;
+    };
+    history.visit({}, count, [](const History::View&) {});
+    return series;
 }
 
 /// Formats a time as 2020-01-30T14:30:00.123456789Z.
@@ -99,9 +127,11 @@ std::string time_text(std::int64_t utc_ns) {
                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, nanos);
 }
 
-EventFilter filter_of(const Request& request, std::size_t usual_limit, std::optional<std::string>& source) {
+EventFilter filter_of(const Request& request, const service::EventLog& events, std::size_t usual_limit,
+                      std::optional<std::string>& source) {
     EventFilter filter;
     source = request.parameter("source");
+    if (source && events.select({.source = *source, .limit = 1}).empty()) source = with_spaces(*source);
     if (source && !source->empty()) filter.source = *source;
     filter.from = time_of(request, "from");
     filter.to = time_of(request, "to");
@@ -150,9 +180,20 @@ std::string csv_text(std::string_view text) {
 
 }  // namespace
 
-std::string HistoryPage::history_json(const Request& request, std::int64_t now_ns) const {
-    const auto range = range_of(request, now_ns / kSecondNs, history_.newest());
-    const auto source = request.parameter("source").value_or("");
+Page HistoryPage::history_json(const Request& request, std::int64_t now_ns) const {
+    auto source = request.parameter("source").value_or("");
+    auto series = series_of(history_, source);
+    if (series == 0) {
+        source = with_spaces(source);
+        series = series_of(history_, source);
+    }
+    if (series == 0 && !source.empty())
+        return {.type = "text/plain", .body = fmt::format("there is no {}\n", source), .status = 404};
+    const auto range = range_of(request, now_ns / kSecondNs, history_.newest(), series);
+    if (series * range.samples > kMaxValues) {
+        throw BadRequest(fmt::format("{} samples of {} series: give a source, a longer step or a shorter range",
+                                     range.samples, series));
+    }
     auto page = fmt::format(R"({{"now":{},"from":{},"step":{},"samples":{},"sources":[)", now_ns,
                             range.from * kSecondNs, range.step, range.samples);
     bool is_first = true;
@@ -168,20 +209,20 @@ std::string HistoryPage::history_json(const Request& request, std::int64_t now_n
                 const char* separator = "";
                 for (const auto value : view.series[i]) {
                     page += separator;
-                    page += number_text(value);
+                    append_number(value, page);
                     separator = ",";
                 }
                 page += ']';
             }
             page += "}}";
         });
-    return page += "]}\n";
+    return {.type = "application/json", .body = std::move(page += "]}\n")};
 }
 
 std::string HistoryPage::events_json(const Request& request, std::int64_t now_ns) const {
     constexpr std::size_t kUsualLimit = 1'000;
     std::optional<std::string> source;
-    const auto filter = filter_of(request, kUsualLimit, source);
+    const auto filter = filter_of(request, events_, kUsualLimit, source);
     // The numbers are read first: an event that is logged in between is not skipped by a client that asks for later
     // ones.
     const auto numbers = events_.numbers();
@@ -189,15 +230,15 @@ std::string HistoryPage::events_json(const Request& request, std::int64_t now_ns
     const auto or_null = [&](std::uint64_t number) {
         return numbers.newest == 0 ? std::string{"null"} : fmt::format("{}", number);
     };
-    auto page = fmt::format(R"({{"now":{},"oldest":{},"newest":{},"events":[)", now_ns, or_null(numbers.oldest),
-                            or_null(numbers.newest));
+    auto page = fmt::format(R"({{"now":{},"log":{},"oldest":{},"newest":{},"events":[)", now_ns, events_.id(),
+                            or_null(numbers.oldest), or_null(numbers.newest));
     for (const auto& event : events) page += (&event == events.data() ? "" : ",") + json_of(event);
     return page += "]}\n";
 }
 
 std::string HistoryPage::events_csv(const Request& request) const {
     std::optional<std::string> source;
-    const auto filter = filter_of(request, service::EventLog::kCapacity, source);
+    const auto filter = filter_of(request, events_, service::EventLog::kCapacity, source);
     std::string page{"number,time,kind,severity,source,stage,ended,since,first,last,count,text\r\n"};
     for (const auto& event : events_.select(filter)) {
         const auto if_known = [&](std::uint64_t value) { return event.has_range ? fmt::format("{}", value) : ""; };
@@ -210,7 +251,7 @@ std::string HistoryPage::events_csv(const Request& request) const {
 }
 
 Page HistoryPage::page(const Request& request, std::int64_t now_ns) const {
-    if (request.path == "/api/history") return {.type = "application/json", .body = history_json(request, now_ns)};
+    if (request.path == "/api/history") return history_json(request, now_ns);
     if (request.path == "/api/events") return {.type = "application/json", .body = events_json(request, now_ns)};
     if (request.path == "/api/events.csv") return {.type = "text/csv", .body = events_csv(request)};
     return {};

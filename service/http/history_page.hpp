@@ -21,7 +21,7 @@ public:
     [[nodiscard]] Page page(const Request& request, std::int64_t now_ns) const;
 
 private:
-    [[nodiscard]] std::string history_json(const Request& request, std::int64_t now_ns) const;
+    [[nodiscard]] Page history_json(const Request& request, std::int64_t now_ns) const;
     [[nodiscard]] std::string events_json(const Request& request, std::int64_t now_ns) const;
     [[nodiscard]] std::string events_csv(const Request& request) const;
 

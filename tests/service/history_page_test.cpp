@@ -104,7 +104,44 @@ TEST_F(HistoryPageTest, OneSourceMayBeAskedForWithItsLines) {
     const auto page = history("source=feed%20'a'");
     ASSERT_EQ(page["sources"].size(), 2U);
     EXPECT_EQ(page["sources"][1]["kind"].asString(), "line");
-    EXPECT_EQ(history("source=feed%20'x'")["sources"].size(), 0U);
+    EXPECT_EQ(body("/api/history", "source=feed+'a'"), body("/api/history", "source=feed%20'a'"));
+    const auto unknown =
+        HistoryPage{history_, events_}.page({.path = "/api/history", .query = "source=feed%20'x'"}, kNow * kSecondNs);
+    EXPECT_EQ(unknown.status, 404U);
+    EXPECT_EQ(unknown.body, "there is no feed 'x'\n");
+}
+
+TEST_F(HistoryPageTest, SmallRatesAreNotZeroAndLargeOnesHaveOneDecimal) {
+    History history{std::array<History::Capacity, 1>{{{&kFeed, 1}}}};
+    const auto feed = *history.add(kFeed, "a");
+    std::int64_t second = kNow - 4;
+    for (const double value : {0.0123, 12.34567, 123'456.75, 2e6}) history.sample(second++).set(feed, {value});
+    EXPECT_THAT(HistoryPage(history, events_)
+                    .page({.path = "/api/history", .query = "from=" + time(kNow - 4)}, kNow * kSecondNs)
+                    .body,
+                HasSubstr(R"("rate":[0.0123,12.35,123456.8,2000000])"));
+}
+
+TEST_F(HistoryPageTest, AnAnswerHasAtMostThreeHundredThousandValues) {
+    constexpr std::size_t kFeeds = 401;
+    History history{std::array<History::Capacity, 1>{{{&kFeed, kFeeds}}}};
+    for (std::size_t i = 0; i < kFeeds; ++i) ASSERT_TRUE(history.add(kFeed, std::to_string(i)));
+    static_cast<void>(history.sample(kNow - 1));
+    const auto answer = [&](std::int64_t samples, const std::string& more) {
+        return HistoryPage{history, events_}.page(
+            {.path = "/api/history", .query = "step=1&from=" + time(kNow - samples) + more}, kNow * kSecondNs);
+    };
+    EXPECT_EQ(service::parse_json(answer(748, "").body)["sources"].size(), kFeeds);
+    try {
+        static_cast<void>(answer(749, ""));
+        FAIL() << "is not refused";
+    } catch (const BadRequest& error) {
+        EXPECT_STREQ(error.what(), "749 samples of 401 series: give a source, a longer step or a shorter range");
+    }
+    const auto usual =
+        service::parse_json(HistoryPage{history, events_}.page({.path = "/api/history"}, kNow * kSecondNs).body);
+    EXPECT_EQ(usual["step"].asInt(), 2) << "instead of 1";
+    EXPECT_EQ(service::parse_json(answer(3'600, "&source=feed%20'7'").body)["samples"].asInt(), 3'600);
 }
 
 TEST_F(HistoryPageTest, WrongParametersAreRefusedByName) {
@@ -136,17 +173,18 @@ TEST_F(HistoryPageTest, EventsAreFilteredAndHaveNullForWhatIsUnknown) {
          .ended = true,
          .since = 21 * kSecondNs},
         30);
-    EXPECT_EQ(
-        body("/api/events", "kind=gap"),
-        R"({"now":1728040000000000005,"oldest":1,"newest":3,"events":[{"number":2,"time":20000000000,"kind":"gap",)"
-        R"("severity":"info","source":"feed 'a'","stage":null,"ended":false,"since":null,"first":5,"last":6,)"
-        R"("count":1,"text":"\"x\""}]})"
-        "\n");
+    EXPECT_EQ(body("/api/events", "kind=gap"),
+              R"({"now":1728040000000000005,"log":)" + std::to_string(events_.id()) +
+                  R"(,"oldest":1,"newest":3,"events":[{"number":2,"time":20000000000,"kind":"gap",)"
+                  R"("severity":"info","source":"feed 'a'","stage":null,"ended":false,"since":null,"first":5,"last":6,)"
+                  R"("count":1,"text":"\"x\""}]})"
+                  "\n");
     EXPECT_THAT(body("/api/events", "kind=finding"),
                 HasSubstr(R"("severity":"error","source":"feed 'a'","stage":"gap","ended":true,"since":21000000000,)"
                           R"("first":null,"last":null)"));
     EXPECT_EQ(numbers("kind=start,finding"), (std::vector<std::uint64_t>{1, 3}));
     EXPECT_EQ(numbers("source=feed%20'a'&kind="), (std::vector<std::uint64_t>{2, 3}));
+    EXPECT_EQ(numbers("source=feed+'a'"), (std::vector<std::uint64_t>{2, 3}));
     EXPECT_EQ(numbers("from=" + time(20) + "&to=" + time(30)), (std::vector<std::uint64_t>{2}));
     EXPECT_EQ(numbers("limit=1"), (std::vector<std::uint64_t>{3}));
     EXPECT_EQ(numbers("after=0&limit=2"), (std::vector<std::uint64_t>{1, 2}));

@@ -124,33 +124,64 @@ TEST(History, ASampleAllocatesNothing) {
     EXPECT_EQ(allocations, 0U);
 }
 
-/// The same with maps: seconds by their time, of which the last hour's are kept, and minutes that were left.
+TEST(History, ASecondThatComesTwiceKeepsTheLossesOfBoth) {
+    History history{room(1)};
+    const auto part = *history.add(kPart, "a");
+    history.sample(kDayBegin + 1).set(part, {10, 7, 50});
+    history.sample(kDayBegin + 2).set(part, {20, 1, 40});
+    history.sample(kDayBegin + 1).set(part, {30, 2, 60});  // the clock was set back
+    EXPECT_THAT(values_of(history, 0, kDayBegin + 1, 1, 1), ElementsAre(20));
+    EXPECT_THAT(values_of(history, 1, kDayBegin + 1, 1, 1), ElementsAre(9));
+    EXPECT_THAT(values_of(history, 2, kDayBegin + 1, 1, 1), ElementsAre(60));
+    EXPECT_THAT(values_of(history, 1, kDayBegin, 60, 1), ElementsAre(10));
+    EXPECT_THAT(values_of(history, 2, kDayBegin, 60, 1), ElementsAre(60));
+}
+
+// The seconds of the first time are not kept any more, but their minutes are.
+TEST(History, AMinuteThatComesTwiceKeepsTheLossesOfBoth) {
+    History history{room(1)};
+    const auto part = *history.add(kPart, "a");
+    for (std::int64_t second = 0; second < 3 * 3'600; ++second) history.sample(kDayBegin + second).set(part, {1, 1, 5});
+    for (std::int64_t second = 0; second < 120; ++second) history.sample(kDayBegin + second).set(part, {1, 2, 4});
+    EXPECT_THAT(values_of(history, 1, kDayBegin, 60, 3), ElementsAre(180, 180, 60));
+    EXPECT_THAT(values_of(history, 2, kDayBegin, 60, 3), ElementsAre(5, 5, 5));
+    EXPECT_THAT(values_of(history, 1, kDayBegin + 3 * 3'600 - 60, 60, 1), ElementsAre(60));
+}
+
+/// The same with maps: seconds and minutes by their times, of which those that share no place with a later one are
+/// kept.
 class Model {
 public:
     void sample(std::int64_t second, std::array<double, 3> values) {
-        if (newest_ != 0 && newest_ / 60 != second / 60) {
-            std::erase_if(minutes_,
-                          [&](const auto& one) { return (one.first - newest_ / 60) % History::kMinutes == 0; });
-            minutes_[newest_ / 60] = minute_of_seconds(newest_ / 60);
-        }
-        std::erase_if(seconds_, [&](const auto& one) { return (one.first - second) % History::kSeconds == 0; });
-        seconds_[second] = values;
+        if (newest_ != 0 && newest_ / 60 != second / 60) minutes_[newest_ / 60][0] = mean_of_seconds(newest_ / 60);
+        make_room(minutes_, second / 60, History::kMinutes);
+        make_room(seconds_, second, History::kSeconds);
+        merge(minutes_[second / 60], values);
+        merge(seconds_[second], values);
         newest_ = second;
     }
     [[nodiscard]] std::array<double, 3> value(std::int64_t from, std::int64_t step) const {
         if (step < 60) return combined(from, step, seconds_);
         std::map<std::int64_t, std::array<double, 3>> minutes = minutes_;
-        minutes[newest_ / 60] = minute_of_seconds(newest_ / 60);
+        minutes[newest_ / 60][0] = mean_of_seconds(newest_ / 60);
         return combined(from / 60, step / 60, minutes);
     }
 
 private:
     using Values = std::map<std::int64_t, std::array<double, 3>>;
-    [[nodiscard]] std::array<double, 3> minute_of_seconds(std::int64_t minute) const {
-        auto values = combined(minute * 60, 60, seconds_);
-        for (auto& one : values) one = static_cast<float>(one);
-        return values;
+    /// Erases others that have the place of this time.
+    static void make_room(Values& values, std::int64_t time, std::int64_t places) {
+        std::erase_if(values, [&](const auto& one) { return one.first != time && (one.first - time) % places == 0; });
+        values.try_emplace(time, std::array{kNone, kNone, kNone});
     }
+    static void merge(std::array<double, 3>& into, const std::array<double, 3>& values) {
+        if (std::isnan(into[1])) {
+            into = values;
+            return;
+        }
+        into = {(into[0] + values[0]) / 2, into[1] + values[1], std::max(into[2], values[2])};
+    }
+    [[nodiscard]] double mean_of_seconds(std::int64_t minute) const { return combined(minute * 60, 60, seconds_)[0]; }
     static std::array<double, 3> combined(std::int64_t from, std::int64_t count, const Values& of) {
         std::array<double, 3> result{kNone, kNone, kNone};
         double found = 0;

@@ -78,6 +78,10 @@ std::string check_kinds(const std::string& text) {
 /// Replaces control characters, which a counterparty could have sent.
 std::string printable(std::string text) {
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+    // U+0080 to U+009F in UTF-8.
+    for (std::size_t at = 0; (at = text.find('\xc2', at)) != std::string::npos; ++at) {
+        if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0) text.replace(at, 2, "?");
+    }
     return text;
 }
 
@@ -105,10 +109,12 @@ public:
     explicit EventReader(const EventsOptions& options)
         : server_(daemon_address("ADDRESS", options.address)), token_(token_from(options.token_env)) {
         if (!options.kind.empty()) filter_ += "&kind=" + options.kind;
-        if (!options.since.empty()) from_ = since_of(options.since);
+        if (options.since.empty()) return;
+        filter_ += fmt::format("&from={}", since_of(options.since));
+        after_ = 0;  // all events since, not the newest ones
     }
 
-    /// Calls print for each event that is new since the last call; the first call has the newest ones.
+    /// Calls print for each event that is new since the last call; the first call without --since has the newest ones.
     template <class Print>
     void read(Print&& print) {
         for (bool more = true; more;) {
@@ -116,14 +122,12 @@ public:
             const auto& events = service::member(page, "events");
             const auto& newest = service::member(page, "newest");
             const auto last = newest.isNull() ? 0 : newest.asUInt64();
-            if (after_ && last < *after_) {  // another log: the gateway has no state folder, or another one
-                restart();
+            const auto log = service::member(page, "log").asUInt64();
+            if (std::exchange(log_, log).value_or(log) != log) {  // the gateway has started without its state folder
+                after_ = 0;
                 continue;
             }
-            for (const auto& event : events) {
-                print(event);
-                printed_ = event["time"].asInt64();
-            }
+            for (const auto& event : events) print(event);
             more = after_ && events.size() == kLimit;
             // An event that was logged after `newest` was read may be among them.
             const auto newest_here = events.empty() ? 0 : events[events.size() - 1]["number"].asUInt64();
@@ -131,18 +135,9 @@ public:
         }
     }
 
-    /// Continues by time instead of number: a crash may have lost the last numbers, which are then those of other
-    /// events.
-    void restart() {
-        if (!after_) return;
-        after_ = 0;
-        if (printed_) from_ = *printed_ + 1;
-    }
-
 private:
     [[nodiscard]] std::string target() const {
         auto target = fmt::format("/api/events?limit={}{}", kLimit, filter_);
-        if (from_) target += fmt::format("&from={}", *from_);
         if (after_) target += fmt::format("&after={}", *after_);
         return target;
     }
@@ -150,8 +145,7 @@ private:
     net::SocketAddress server_;
     std::string token_;
     std::string filter_;
-    std::optional<std::int64_t> from_;
-    std::optional<std::int64_t> printed_;  // time of the last event
+    std::optional<std::uint64_t> log_;
     std::optional<std::uint64_t> after_;
 };
 
@@ -171,7 +165,6 @@ int run(const EventsOptions& options) {
         } catch (const std::runtime_error& error) {
             if (is_connected) to_stderr("millpond events: {}; retrying\n", error.what());
             is_connected = false;
-            reader.restart();
         }
     }
     return 0;
@@ -182,8 +175,8 @@ int run(const EventsOptions& options) {
 Command events_command(Arguments& program) {
     auto* command = program.add_subcommand("events", "Show what has happened in a gateway: gaps, findings, restarts.");
     command->footer(
-        "Reads /api/events from the metrics address or the web sink of a gateway: the newest 1,000 of its last 10,000 "
-        "events.\n"
+        "Reads /api/events from the metrics address or the web sink of a gateway: the newest 1,000 of its last "
+        "10,000 events, or with --since all of that time.\n"
         "Kinds are start, stop, reload, gap, session, connect, disconnect, finding and latency.\n"
         "Examples:\n"
         "  millpond events\n"

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
@@ -177,6 +178,31 @@ TEST(GatewayHistory, ARestartLeavesAHoleAndTwoEvents) {
     EXPECT_THAT(kinds, ElementsAre("start", "stop", "start"));
     EXPECT_THAT(texts_of(gateway, EventKind::start)[1], testing::Not(HasSubstr("did not stop in order")));
     EXPECT_THAT(gateway.logged(), testing::Not(HasSubstr("history")));
+    std::filesystem::remove_all(folder);
+}
+
+// The notice of the gap is in the queue of the receive thread when the gateway stops.
+TEST(GatewayHistory, WhatTheReceiveThreadsNotedBeforeAStopIsInTheLog) {
+    const auto folder = std::filesystem::path{testing::TempDir()} / millpond::test::scratch_name("stopped");
+    const auto with_state = [&](Config& config) { config.state = folder.string(); };
+    {
+        RunningGateway gateway{"stopped", with_state};
+        gateway.send_quote();
+        gateway.lose(3);
+        gateway.send_quote();
+        std::uint64_t datagrams = 0;
+        const auto deadline = core::monotonic_nanos() + 40 * kClockSecondNs;
+        while (datagrams < 2 && core::monotonic_nanos() < deadline) {
+            gateway.gateway().pipelines().front()->for_each_feed(
+                [&](const auto& feed) { datagrams = feed.receiver().counters().datagrams.read(); });
+            std::this_thread::yield();
+        }
+        ASSERT_EQ(datagrams, 2U);
+    }
+    RunningGateway gateway{"stopped", with_state};
+    const auto gaps = events_of(gateway, EventKind::gap);
+    ASSERT_EQ(gaps.size(), 1U);
+    EXPECT_EQ(gaps[0].last - gaps[0].first, 2U);
     std::filesystem::remove_all(folder);
 }
 

@@ -223,6 +223,72 @@ TEST_F(RecorderTest, ConnectionsAndClientsComeAndGo) {
     EXPECT_EQ(logged().back(), "disconnect sink 'sink-0': 1 client disconnected; 2 connected now");
 }
 
+TEST_F(RecorderTest, FindingsOfTwoLinesOrCountersAreNotMixedUp) {
+    auto& feed = state.feeds[0];
+    for (auto& line : feed.lines) {
+        line.apart.update(true, state.now);
+        line.session = line.name;
+    }
+    feed.rejected.update(1, state.now);
+    feed.ignored.update(1, state.now);
+    feed.listen = "x";
+    update(3);
+    feed.lines[0].apart.update(false, state.now);
+    feed.rejected = {};
+    update(4);
+    std::vector<std::string> ended;
+    for (const auto& line : logged()) {
+        if (line.starts_with("finding ended")) ended.push_back(line);
+    }
+    EXPECT_THAT(ended,
+                testing::UnorderedElementsAre(
+                    "finding ended feed 'feed-0': line: line a (x) brings session 'a' and is ignored: the feed is in "
+                    "session ''",
+                    "finding ended feed 'feed-0': rejected messages: 1 messages could not be read or contradict the "
+                    "books"));
+}
+
+TEST_F(RecorderTest, AFindingLastedAsLongAsTheMonotonicClockSays) {
+    auto& feed = state.feeds[0];
+    feed.lines.clear();
+    feed.missing.update(3, state.now);
+    update(1);
+    state.now += 20 * kPlantedSecondNs;
+    state.utc_offset_ns += 3'600 * kPlantedSecondNs;  // the clock was set meanwhile
+    state.counted = state.now;
+    recorder.update(state);
+    const auto ended = *events.newest();
+    ASSERT_TRUE(ended.ended);
+    EXPECT_EQ(ended.time - ended.since, 21 * kPlantedSecondNs);
+}
+
+TEST_F(RecorderTest, TheDelayIsOfASecondWithQuotesOnly) {
+    auto& feed = state.feeds[0];
+    feed.delay_ns = 5'000;
+    feed.quotes += 10;
+    update(1);
+    update(2);
+    EXPECT_THAT(series("feed", "feed-0", "delay_ns", 2), ElementsAre(5'000, IsNan()));
+}
+
+TEST_F(RecorderTest, ACountThatDecreasesHasNotGrown) {
+    state.feeds[0].datagrams = 1'000;
+    update(1);
+    state.feeds[0].datagrams = 900;
+    update(2);
+    state.feeds[0].datagrams = 950;
+    update(3);
+    EXPECT_THAT(series("feed", "feed-0", "packets_per_second", 3), ElementsAre(1'000, 0, 50));
+}
+
+TEST_F(RecorderTest, ASinkWithoutRoomForItsSamplesIsNamed) {
+    for (int i = 0; i < 9; ++i) {
+        state.sinks.emplace_back().name = fmt::format("more-{}", i);
+        update(i + 1);
+    }
+    EXPECT_THAT(logged(), ElementsAre("reload sink 'more-8': has no history: reloads added more than 8 sinks"));
+}
+
 class FullRecorder : public RecorderTest {
 protected:
     FullRecorder() : RecorderTest(state_with(64, 2, 64, 64)) {}
