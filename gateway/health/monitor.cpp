@@ -293,6 +293,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     state.last_error_at = said.at.monotonic_ns;
     const auto health = thread->health();
     state.clients = health.clients;
+    state.clients_departed = health.clients_departed;
     state.clients_accepted = health.clients_accepted;
     state.replays = health.replays;
     state.connected = health.connected;

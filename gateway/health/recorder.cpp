@@ -157,14 +157,16 @@ void Recorder::log_connections(const State& state) {
                                           : fmt::format("disconnected: {}", sink.last_error));
         }
         if (!sink.clients) continue;
-        const auto came = sink.clients_accepted - std::exchange(memory.accepted, sink.clients_accepted);
-        const auto before = std::exchange(memory.clients, *sink.clients) + came;
-        const auto left = before > *sink.clients ? before - *sink.clients : 0;
-        const auto log_clients = [&](bool are_new, std::uint64_t count) {
+        const auto came = growth(memory.accepted, sink.clients_accepted);
+        const auto left = growth(memory.departed, sink.clients_departed);
+        // Other than the number of clients, which the sink sets only when it has served them all.
+        const auto present = sink.clients_accepted - std::min(sink.clients_accepted, sink.clients_departed);
+        const auto log_clients = [&](bool are_new, double growth) {
+            const auto count = static_cast<std::uint64_t>(growth);
             if (count == 0) return;
             log(are_new, service::Severity::info, fmt::format("sink '{}'", sink.name),
                 fmt::format("{} {} {}; {} connected now", count, count == 1 ? "client" : "clients",
-                            are_new ? "connected" : "disconnected", *sink.clients),
+                            are_new ? "connected" : "disconnected", present),
                 count);
         };
         log_clients(true, came);

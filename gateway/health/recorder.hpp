@@ -63,8 +63,8 @@ private:
         std::uint64_t delivered{0};
         std::uint64_t missed{0};
         bool connected{false};
-        std::uint64_t clients{0};
         std::uint64_t accepted{0};
+        std::uint64_t departed{0};
     };
     /// A finding that the log has an event of.
     struct Open {

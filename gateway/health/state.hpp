@@ -199,6 +199,7 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
+    std::uint64_t clients_departed{0};     ///< Those of them that have disconnected.
     std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
     std::optional<std::uint64_t> replays;  ///< Clients that replay a journal now; nullopt likewise.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.

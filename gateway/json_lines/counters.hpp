@@ -15,6 +15,7 @@ struct Counters {
     core::Tally accepted;
     core::Tally refused;   ///< Refused: max_clients, the token or TLS.
     core::Tally left;      ///< Closed by the client or the network.
+    core::Tally departed;  ///< Disconnected, whoever closed the connection.
     core::Tally stalled;   ///< Disconnected because they accepted no data for too long.
     core::Tally overlong;  ///< Disconnected because of a request line that did not end.
     core::Tally bad_requests;
@@ -43,7 +44,10 @@ struct Counters {
         visitor("client_missed_total", "Events lost to slow clients, over all clients.", missed);
     }
     [[nodiscard]] SinkHealth health() const noexcept {
-        return {.clients = clients.read(), .clients_accepted = accepted.read(), .clients_stalled = stalled.read()};
+        return {.clients = clients.read(),
+                .clients_departed = departed.read(),
+                .clients_accepted = accepted.read(),
+                .clients_stalled = stalled.read()};
     }
 };
 

@@ -55,7 +55,7 @@ constexpr settings::Key<Config> kTopKeys[] = {
     {"quiet", "", "Print no status line.", [](Config& c, const Value& v) { c.quiet = v.boolean(); }},
     {"strict", "", "Refuse to start for what `config check` warns of.",
      [](Config& c, const Value& v) { c.strict = v.boolean(); }},
-    {"metrics", "ADDRESS:PORT|off", "Address and port of /metrics, /health and /api/health.",
+    {"metrics", "ADDRESS:PORT|off", "Address and port of /metrics, /health and the pages of /api.",
      [](Config& c, const Value& v) { c.metrics = v.text() == "off" ? net::SocketAddress{} : v.endpoint(); },
      [](const Config& c) { return c.metrics.to_string(); }},
     TopKey::file<[](auto& c) -> auto& { return c.admin_token.file; }>(

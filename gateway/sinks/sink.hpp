@@ -36,6 +36,7 @@ using MetricVisitor = std::function<void(std::string_view name, std::string_view
 /// Counters of a sink for findings.
 struct SinkHealth {
     std::optional<std::uint64_t> clients{};  ///< Clients connected now; nullopt if it has no clients.
+    std::uint64_t clients_departed{0};       ///< Clients that have disconnected, for whatever reason.
     std::uint64_t clients_accepted{0};       ///< Clients that have connected.
     std::optional<std::uint64_t> replays{};  ///< Clients that replay a journal now; nullopt if it has no clients.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.

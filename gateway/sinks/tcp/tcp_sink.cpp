@@ -146,6 +146,7 @@ bool TcpSink::can_accept() {
 
 void TcpSink::remove(Connection& connection) {
     if (!connection.subscriber().ending()) counters_.left.add();
+    counters_.departed.add();
     leave(connection.subscriber());
     const auto last = connection.subscriber().account();
     log_(

@@ -154,6 +154,7 @@ void WebSink::serve_all(std::int64_t now_ns) {
     const auto over = [&](const std::shared_ptr<Client>& client) {
         if (client->serve(now_ns)) return false;
         if (!client->ending()) counters_.left.add();
+        counters_.departed.add();
         client->close();
         leave(client->subscriber());
         const auto last = client->subscriber().account();

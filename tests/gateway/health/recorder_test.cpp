@@ -212,6 +212,7 @@ TEST_F(RecorderTest, ConnectionsAndClientsComeAndGo) {
     state.sinks[0].connected = false;
     state.sinks[0].last_error = "broken pipe";
     state.sinks[0].clients_accepted = 3;
+    state.sinks[0].clients_departed = 1;
     state.sinks[0].clients = 2;
     update(4);
     EXPECT_THAT(logged(),
@@ -221,6 +222,16 @@ TEST_F(RecorderTest, ConnectionsAndClientsComeAndGo) {
                             "connect sink 'sink-0': 3 clients connected; 2 connected now"));
     events.flush_all({.utc_ns = kPlantedBegin * kPlantedSecondNs, .monotonic_ns = state.now});
     EXPECT_EQ(logged().back(), "disconnect sink 'sink-0': 1 client disconnected; 2 connected now");
+}
+
+TEST_F(RecorderTest, AClientThatTheSinkHasNotServedYetIsNotOneThatDisconnected) {
+    state.sinks[0].clients = 0;
+    state.sinks[0].clients_accepted = 1;  // counted when it connects, and `clients` at the end of the sink's round
+    update(1);
+    state.sinks[0].clients = 1;
+    update(2);
+    events.flush_all({.utc_ns = kPlantedBegin * kPlantedSecondNs, .monotonic_ns = state.now});
+    EXPECT_THAT(logged(), ElementsAre("connect sink 'sink-0': 1 client connected; 1 connected now"));
 }
 
 TEST_F(RecorderTest, FindingsOfTwoLinesOrCountersAreNotMixedUp) {

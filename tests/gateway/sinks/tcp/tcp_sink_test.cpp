@@ -442,6 +442,7 @@ TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesWayForANewOneOnAQuietFeed) {
     EXPECT_EQ(sink_->counters().clients.read(), 2U);
     EXPECT_EQ(sink_->counters().refused.read(), 0U);
     EXPECT_EQ(sink_->counters().left.read(), 1U);
+    EXPECT_EQ(sink_->health().clients_departed, 1U);
 }
 
 TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {

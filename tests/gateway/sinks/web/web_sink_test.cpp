@@ -349,6 +349,7 @@ TEST_F(WebSinkTest, AClientThatDoesNotReadIsConflatedAndThenCutOff) {
     constexpr std::int64_t kLaterNs = 11'000'000'000;
     EXPECT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, kLaterNs));
     EXPECT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }, 2 * kLaterNs));
+    EXPECT_EQ(sink_->health().clients_departed, 1U);
     EXPECT_THAT(said_, ::testing::Contains(HasSubstr("accepted no data for too long")));
     EXPECT_TRUE(account_of(*good).closes());
 }
