@@ -31,6 +31,6 @@ export async function ask(path) {
   const headers = token.get() === "" ? {} : { Authorization: `Bearer ${token.get()}` };
   const response = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   if (response.status === 401) throw new TokenError(path);
-  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  if (!response.ok) throw Object.assign(new Error(`${path}: ${response.status}`), { status: response.status });
   return response.json();
 }

@@ -15,14 +15,16 @@ export class Events {
   /** Newest first. */
   list = [];
   #newest = 0;
+  #log = null;
 
   /** Asks for what is new; returns whether there was anything. */
   async poll() {
-    const { newest, events } = await ask(this.#newest === 0 ? `api/events?limit=${KEPT}` : `api/events?after=${this.#newest}`);
-    if ((newest ?? 0) < this.#newest) { // the log is a new one
+    const { log, events } = await ask(this.#newest === 0 ? `api/events?limit=${KEPT}` : `api/events?after=${this.#newest}`);
+    if (this.#newest !== 0 && log !== this.#log) {
       this.forget();
       return this.poll();
     }
+    this.#log = log;
     this.list = [...events.reverse(), ...this.list].slice(0, KEPT);
     this.#newest = this.list[0]?.number ?? this.#newest;
     return events.length > 0;

@@ -110,7 +110,14 @@ export class HistoryPanel {
     const minutes = Number(at("history-range").value);
     const parameters = this.#zoomed !== null ? { from: Math.max(0, this.#zoomed[0]), to: this.#zoomed[1] }
       : { from: isKnown && this.#history.last !== 0 ? this.#history.last : this.#now - minutes * MINUTE_NS, step: STEPS[minutes] };
-    const answer = await ask(`api/history?${query({ ...parameters, source: at("history-source").value })}`);
+    let answer;
+    try {
+      answer = await ask(`api/history?${query({ ...parameters, source: at("history-source").value })}`);
+      setText(at("history-note"), "");
+    } catch (error) {
+      if (error.status === 400) setText(at("history-note"), "The charts are too large for all sources: choose one.");
+      throw error;
+    }
     if (wanted !== this.#wanted) return; // the user has chosen another range meanwhile
     if (!isKnown) this.#history.forget();
     this.#history.apply(answer, this.#zoomed === null ? answer.now - (minutes + 1) * MINUTE_NS : 0);
@@ -121,12 +128,12 @@ export class HistoryPanel {
   async #poll() {
     try {
       if (this.#now !== 0 && this.#isLive() && !document.hidden && at("history-panel").checkVisibility()) {
-        await this.#askSamples();
         await this.#events.poll();
+        await this.#askSamples();
         this.#draw();
       }
     } catch {
-      // The link reports a gateway that does not answer.
+      this.#draw(); // the link reports a gateway that does not answer
     }
     setTimeout(() => this.#poll(), EVERY_MS);
   }
