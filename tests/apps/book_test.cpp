@@ -540,6 +540,26 @@ TEST_F(BookOfJournal, ReadsTheEventsIfTheBookOfTheCheckpointIsIncomplete) {
     EXPECT_THAT(outcome.out, HasSubstr(R"("bids":[{"price":101.0000,"size":3,"count":1},{"price":100.0000)"));
 }
 
+TEST_F(BookOfJournal, ReadsTheEventsIfTheBookOfTheCheckpointIsEmpty) {
+    {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = 1U << 20U, .sync = journal::Sync::none},
+            kMidnight + kTen};
+        writer.set_epoch(1);
+        writer.keep_books();
+        writer.name(0, {feed::Venue{"XNAS"}, feed::Symbol{"AAPL"}});
+        writer.set_depth(0, {.depth = 2});
+        ASSERT_TRUE(writer.append(clear(0), 1));
+        ASSERT_TRUE(writer.append(level(1, feed::Side::bid, 100, 5), 2));
+        ASSERT_TRUE(writer.append(level(2, feed::Side::bid, 100, 0), 3));
+        writer.end_books();
+        ASSERT_TRUE(writer.append(level(5, feed::Side::bid, 101, 3), 4));
+    }
+    const auto outcome = book({"--json", "--at", "10:00:03"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(R"("bids":[],"asks":[],"incomplete":false})"));
+}
+
 TEST_F(BookOfJournal, LevelsOfAnUnknownDepthAreNoBook) {
     write_events({}, clear(0), level(1, feed::Side::bid, 100, 5));
     const auto outcome = book({});

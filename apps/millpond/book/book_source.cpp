@@ -367,10 +367,11 @@ private:
         if (!origin || !origin->checkpoint) return false;
         reader_.seek(origin->record);
         Handler handler{*this, sampler};
-        is_beginning_ = true;
-        while (reader_.next_record() <= origin->checkpoint->last && reader_.poll(handler, 1) != 0) {
+        beginning_end_ = origin->checkpoint->last;
+        while (reader_.next_record() < beginning_end_ && reader_.poll(handler, 1) != 0) {
         }
-        is_beginning_ = false;
+        reader_.seek(beginning_end_ + 1);  // the last poll may have passed the end
+        beginning_end_ = 0;
         const auto* const book = follower_->book();
         if (book != nullptr && !book->is_incomplete() && (!book->bids().empty() || !book->asks().empty())) {
             last_ = std::max(last_, origin->checkpoint->newest_utc_ns);
@@ -396,6 +397,9 @@ private:
         if (epoch_ != 0) follower_->begin_epoch();
         epoch_ = epoch;
     }
+    [[nodiscard]] bool is_after_beginning() const noexcept {
+        return beginning_end_ != 0 && reader_.current().record > beginning_end_;
+    }
     template <class Event>
     void follow(const Event& event) {
         follower_->on(event, [this](feed::InstrumentId id) { return reader_.instrument(id); });
@@ -403,6 +407,7 @@ private:
 
     template <class Event>
     void apply(const Event& event, Sampler& sampler) {
+        if (is_after_beginning()) return;
         enter_epoch();
         // Times of other channels may be a little ahead.
         if (event.receive_utc_ns != 0 && follower_->is_of_channel(event.channel)) sampler.pass(event.receive_utc_ns);
@@ -412,15 +417,17 @@ private:
         last_ = std::max(last_, event.receive_utc_ns);
     }
     void apply(const journal::BookPart& part, Sampler&) {
+        if (is_after_beginning()) return;
         enter_epoch();
         const auto* const book = follower_->book();
         const bool is_good =
             part.head.instrument != feed::kNoInstrument && (part.head.flags & journal::kBookIncomplete) == 0;
-        if (!is_beginning_ && (!is_good || book == nullptr || !book->is_incomplete())) return;
+        if (beginning_end_ == 0 && (!is_good || book == nullptr || !book->is_incomplete())) return;
         PartHandler handler{*this};
         parts_.add(part, handler);
     }
     void apply(const journal::LostRecord& lost, Sampler& sampler) {
+        if (is_after_beginning()) return;
         if (lost.utc_ns != 0) sampler.pass(lost.utc_ns);
         if (sampler.is_over()) return;
         if (lost.reason == journal::LostReason::damaged)
@@ -435,7 +442,7 @@ private:
     std::string symbol_;
     std::optional<BookFollower> follower_;
     journal::BookAssembler parts_;
-    bool is_beginning_{false};  // the reader is in the checkpoint with which it begins
+    std::uint64_t beginning_end_{0};  // last record of the checkpoint with which the reader begins; 0: after it
     std::uint64_t last_record_{0};
     std::uint64_t epoch_{0};
     std::int64_t last_{0};
