@@ -818,7 +818,7 @@ TYPED_TEST(ReplayTest, SegmentsThatAreRemovedBeforeTheReplayReadsThemAreARangeTh
         return late->recorder.events.back().first == witness->recorder.events.back().first &&
                witnessed.thread->account().queued == 0;
     }));
-    EXPECT_EQ(late->recorder.missed.size(), 1U);
+    EXPECT_GE(late->recorder.missed.size(), 1U);  // it may read on between two removals
     EXPECT_GT(this->expect_same(late->recorder, witness->recorder), 50U);
     this->expect_account_closes(sink, *late);
 }
