@@ -18,7 +18,7 @@ void JsonLinesSink::open(const market::RingReader& ring) {
     events_.open({.max_instruments = ring.max_instruments(),
                   .max_channels = ring.board().max_channels(),
                   .depth_of = [&ring](std::uint16_t channel) { return ring.depth(channel); }});
-    replays_.open(ring.epoch(), ring.max_instruments());
+    replays_.open(ring.epoch());
 }
 
 bool JsonLinesSink::poll_replays() noexcept {

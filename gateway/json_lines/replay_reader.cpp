@@ -12,6 +12,7 @@
 
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
+#include <millpond/market/board_layout.hpp>
 
 #include "service/utc_text.hpp"
 
@@ -126,7 +127,7 @@ void ReplayReader::begin() {
     if (subscriber_) earlier_ = sum(earlier_, subscriber_->account());
     subscriber_.reset();
     lines_ = std::make_unique<EventLines>(kLines);
-    lines_->open({.max_instruments = from_.max_instruments,
+    lines_->open({.max_instruments = market::kMaxInstruments,  // an earlier run may have had more than this one
                   .depth_of = [this](std::uint16_t channel) { return reader_->depth(channel); }});
     subscriber_ = std::make_unique<Subscriber>(
         Delivery::every, Source{.lines = lines_->log(), .snapshot = lines_->snapshot(), .books = lines_->books()});
@@ -228,7 +229,9 @@ std::unique_ptr<ReplayedState> ReplayReader::state() {
     auto state = std::make_unique<ReplayedState>();
     state->snapshot = lines_->snapshot();
     for (feed::InstrumentId id = 0; id < state->snapshot.size(); ++id) {
-        state->books.push_back(lines_->books().complete(id));
+        // The client has none of a feed that sent less than it wants.
+        const bool has_book = subscriber_->depth(id).is_on();
+        state->books.push_back(has_book ? lines_->books().complete(id) : DepthBooks::Complete{});
     }
     const auto account = reader_->account();
     state->received = account.published - account.queued - account.missed;

@@ -31,7 +31,6 @@ public:
         std::filesystem::path journal;
         std::string ring;
         std::uint64_t epoch{0};
-        std::uint32_t max_instruments{0};
     };
     enum class Outcome : std::uint8_t {
         moved,

@@ -38,7 +38,7 @@ public:
     Replays& operator=(const Replays&) = delete;
 
     /// The sink's ring. Starts the thread. Must be called once, before start(). Throws std::system_error.
-    void open(std::uint64_t epoch, std::uint32_t max_instruments);
+    void open(std::uint64_t epoch);
 
     /// Starts a replay. Throws RequestError if that is not possible.
     [[nodiscard]] std::shared_ptr<Replay> start(const ReplayStart& start, const WantedSymbols& wanted);

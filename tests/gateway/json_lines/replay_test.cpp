@@ -341,10 +341,8 @@ TEST_F(ReplayReaderTest, APartIsShortAlsoAfterAGapThatConcernsManyBooks) {
     json_lines::WantedSymbols wanted;
     wanted.everything_depth = {.levels = kDepth};
     const auto replay = std::make_shared<json_lines::Replay>(json_lines::ReplayStart{.record = 1}, wanted);
-    const json_lines::ReplayReader::From from{.journal = folder_,
-                                              .ring = name_,
-                                              .epoch = market::RingReader{{.name = name_}}.epoch(),
-                                              .max_instruments = kInstruments};
+    const json_lines::ReplayReader::From from{
+        .journal = folder_, .ring = name_, .epoch = market::RingReader{{.name = name_}}.epoch()};
     json_lines::ReplayReader reader{from, replay};
     const auto newest = ring_->newest();
     replay->offer(newest);
