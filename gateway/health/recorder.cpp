@@ -16,7 +16,6 @@ namespace millpond::gateway::health {
 namespace {
 
 using service::Combine;
-using service::Event;
 using service::EventKind;
 using service::History;
 

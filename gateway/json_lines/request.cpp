@@ -86,7 +86,7 @@ std::optional<ReplayStart> start_of(const Json::Value& value) {
         throw RequestError(fmt::format("'from': '{}' is not a time of the years 1678 to 2261 like 2026-11-28T14:30:00Z",
                                        std::string_view{text}.substr(0, kMaxShown)));
     }
-    return ReplayStart{.utc_ns = *time};
+    return ReplayStart{.utc_ns = time};
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ using service::EventRecord;
 using service::History;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kDay = 24 * 3'600;
+constexpr std::int64_t kDay = std::int64_t{24} * 3'600;
 constexpr std::int64_t kUsualSpan = 900;
 constexpr std::size_t kMaxSamples = 3'600;
 constexpr std::size_t kMaxValues = 300'000;  // of all series, which a thread with other work formats

@@ -47,7 +47,7 @@ struct EventsOptions {
 /// Parses an age such as 15m, in nanoseconds.
 std::optional<std::int64_t> age_of(std::string_view text) {
     constexpr std::array<std::pair<char, std::int64_t>, 4> kUnits{{{'s', 1}, {'m', 60}, {'h', 3'600}, {'d', 86'400}}};
-    constexpr std::int64_t kMaxSeconds = 366 * 86'400;
+    constexpr std::int64_t kMaxSeconds = std::int64_t{366} * 86'400;
     if (text.empty()) return std::nullopt;
     const auto unit = std::ranges::find(kUnits, text.back(), [](const auto& one) { return one.first; });
     if (unit == kUnits.end()) return std::nullopt;

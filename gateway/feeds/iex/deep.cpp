@@ -144,8 +144,9 @@ protected:
         options.iex_channel = settings.iex_channel;
         options.order_books = books_for(host.instruments.capacity(), 1);  // levels without orders
         options.depth = settings.depth;
-        return open_feed<feed::IexDeepDecoder>(feed, settings, {.rerequest = settings}, host, options,
-                                               feed::iex_layout::kDeep, "books of levels");
+        return open_feed<feed::IexDeepDecoder>(feed, settings,
+                                               {.rerequest = static_cast<const RerequestSettings&>(settings)}, host,
+                                               options, feed::iex_layout::kDeep, "books of levels");
     }
 };
 
@@ -172,7 +173,7 @@ protected:
         options.orders = settings.orders;
         return open_feed<feed::IexDeepPlusDecoder>(
             feed, settings,
-            {.rerequest = settings,
+            {.rerequest = static_cast<const RerequestSettings&>(settings),
              .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
             host, options, feed::iex_layout::kDeepPlus, fmt::format("books for max_orders = {}", settings.max_orders));
     }

@@ -37,7 +37,8 @@ protected:
         feed::IexTopsDecoder::Options options;
         set_venue(options, feed);
         options.iex_channel = settings.iex_channel;
-        return std::make_unique<OpenFeed>(feed, FeedOptions{.rerequest = settings}, host.instruments, options);
+        return std::make_unique<OpenFeed>(
+            feed, FeedOptions{.rerequest = static_cast<const RerequestSettings&>(settings)}, host.instruments, options);
     }
 };
 

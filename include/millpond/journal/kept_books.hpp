@@ -61,7 +61,7 @@ private:
     static void apply(market::Books& books, const Event& event) noexcept {
         try {
             static_cast<void>(books.on(event));
-        } catch (const std::exception&) {  // `on` has marked the book
+        } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): `on` has marked the book
         }
     }
 

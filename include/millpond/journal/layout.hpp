@@ -213,7 +213,7 @@ static_assert(std::has_unique_object_representations_v<CheckpointRecord> && size
 
 inline constexpr std::size_t kRecordHeadWords = 2;
 inline constexpr std::size_t kMaxRecordWords = kRecordHeadWords + 14;
-static_assert(sizeof(BookPart) == 14 * 8);
+static_assert(sizeof(BookPart) == (kMaxRecordWords - kRecordHeadWords) * 8);
 inline constexpr std::size_t kMinRecordBytes = 48;  ///< Size of a Clear, a ChannelRecord and a LostRecord.
 
 template <class Payload>
