@@ -141,7 +141,7 @@ build-package: deps-build+package
 
 package: build-package ## build Debian packages (millpond, libmillpond-dev, millpond-fix): build/package/packages
 	rm -rf build/package/packages
-	cd build/package && cpack
+	cd build/package && umask 022 && cpack
 
 package-test: package ## install, run, upgrade and remove these packages in a bare Debian 12 tree (root)
 	tools/test_package build/package/packages
