@@ -159,14 +159,10 @@ release-test: release ## install and run each of these files where nothing else 
 	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 
-# Not in `check`: it builds everything twice.
-release-check: ## make the files of a release and the wheels twice, in two trees without a compiler cache, and compare their bytes (root)
-	tools/release/check
-
 pgo: deps-build ## build the program with profile-guided optimisation, using its demo: build/pgo
 	tools/build_pgo
 
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test release-check pgo clean
+.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test pgo clean
