@@ -230,7 +230,8 @@ TEST(EventLog, GapsOfASourceWithinASecondAreOneEventWithTheirRange) {
 
 TEST(EventLog, ALongTextIsCutBeforeACharacterThatDoesNotFit) {
     EventLog log;
-    const std::string text = std::string(180, 'x') + "\u00e9";
+    std::string text(180, 'x');
+    text += "\u00e9";
     log.add({.kind = EventKind::reload, .source = std::string(100, 's'), .text = text}, at(0));
     EXPECT_EQ(log.newest()->text(), std::string(180, 'x'));
     EXPECT_EQ(log.newest()->source(), std::string(64, 's'));
