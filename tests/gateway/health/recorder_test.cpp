@@ -46,8 +46,8 @@ State state_with(std::size_t feeds, std::size_t lines, std::size_t rings, std::s
 
 class RecorderTest : public testing::Test {
 protected:
-    explicit RecorderTest(State state = state_with(1, 2, 1, 1)) : state(std::move(state)) {
-        for (auto& feed : this->state.feeds) feed.last_datagram = 1;
+    explicit RecorderTest(State first = state_with(1, 2, 1, 1)) : state(std::move(first)) {
+        for (auto& feed : state.feeds) feed.last_datagram = 1;
         update(0);
     }
     /// Updates with a state that was counted `seconds` after the beginning, and 30 ms into that second.
