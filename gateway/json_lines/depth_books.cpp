@@ -111,6 +111,11 @@ void DepthBooks::add_entry(const Event& event, std::uint64_t number, std::uint32
     record(event, number);
 }
 
+template void DepthBooks::add_entry(const feed::Order&, std::uint64_t, std::uint32_t);
+template void DepthBooks::add_entry(const feed::Level&, std::uint64_t, std::uint32_t);
+template void DepthBooks::record(const feed::Quote&, std::uint64_t);
+template void DepthBooks::record(const feed::Trade&, std::uint64_t);
+
 DepthBooks::Restart* DepthBooks::find_restart(feed::InstrumentId id) noexcept {
     const auto found = std::ranges::find(restarting_, id, &Restart::id);
     return found == restarting_.end() ? nullptr : &*found;

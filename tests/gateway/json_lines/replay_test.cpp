@@ -428,8 +428,7 @@ TYPED_TEST(ReplayTest, AtRandomEveryReplayEqualsTheWitnessWithoutTheRangesReport
         auto& sink = this->open_sink();
         const auto witness = this->witness(witnessed);
         this->open_feed();
-        using Client = typename TestFixture::Client;
-        std::vector<std::unique_ptr<Client>> clients;
+        std::vector<std::unique_ptr<typename TestFixture::Client>> clients;
         const auto is_replaying = [](const auto& client) {
             return client->recorder.lives < client->requests && client->recorder.errors.empty();
         };
@@ -477,9 +476,9 @@ TYPED_TEST(ReplayTest, AtRandomEveryReplayEqualsTheWitnessWithoutTheRangesReport
             });
         }
         this->journal_all();
-        std::vector<Client*> all;
+        std::vector<typename TestFixture::Client*> all;
         for (const auto& client : clients) all.push_back(client.get());
-        const auto has_all = [&](const Client* client) {
+        const auto has_all = [&](const typename TestFixture::Client* client) {
             return !client->recorder.errors.empty() ||
                    (client->recorder.lives == client->requests && !client->recorder.events.empty() &&
                     client->recorder.events.back().first >= witness->recorder.events.back().first);
@@ -576,8 +575,7 @@ TYPED_TEST(ReplayTest, OneReplayTooManyIsRefusedByNameUntilAnotherClientLeaves) 
     }
     this->journal_all();
     this->catch_up(sink);
-    using Client = typename TestFixture::Client;
-    std::vector<std::unique_ptr<Client>> clients;
+    std::vector<std::unique_ptr<typename TestFixture::Client>> clients;
     for (std::uint64_t i = 1; i <= 4; ++i) {  // none of them reads
         clients.push_back(this->connect(sink, kFromTheStart, true, 4'096));
         ASSERT_TRUE(this->run_until({&sink}, {}, [&] { return sink.metric("replays") == i; }));
@@ -947,10 +945,10 @@ TYPED_TEST(ReplayTest, AtLiveTheNewestStatesAndQuotesCountAlsoIfTheSinkLacksThem
     this->open_journal();
     auto& sink = this->open_sink();
     sink.round();
-    const auto state = [&](feed::InstrumentId id, feed::TradingState state) {
+    const auto state = [&](feed::InstrumentId id, feed::TradingState to) {
         feed::Status status;
         status.instrument = id;
-        status.state = state;
+        status.state = to;
         status.feed_sequence = ++this->value_;
         ASSERT_TRUE(this->ring_->publish(status));
     };
