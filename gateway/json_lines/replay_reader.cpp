@@ -12,7 +12,7 @@
 
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
-#include <millpond/market/board_layout.hpp>
+#include <millpond/market/ring_reader.hpp>
 
 #include "service/utc_text.hpp"
 
