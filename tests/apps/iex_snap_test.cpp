@@ -19,7 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include <sys/socket.h>
+
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/iex_snap.hpp>
 
@@ -473,6 +476,37 @@ TEST(SnapProgram, WithoutAFolderToCountRequestsInTheGatewayDoesNotStart) {
                               "listen=127.0.0.1:0,format=iex-deep,snap=127.0.0.1:9,snap_token_file=" + token.path()});
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.err, HasSubstr("feed '127.0.0.1:0': snap: needs the top-level key state"));
+}
+
+/// The type of the server's first answer to a request for any number.
+char answer_of(const traffic::IexHistory& history, const feed::IexSession& session) {
+    traffic::IexSnapServer server{any_port(), history};
+    const core::Descriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_storage address{};
+    const auto length = server.address().to_kernel(address);
+    if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return 0;
+    const auto request = feed::IexSnapRequest{.token = "token", .session = session}.bytes();
+    if (::send(client.get(), request.data(), request.size(), 0) != static_cast<ssize_t>(request.size())) return 0;
+    std::array<char, 64> answer{};
+    for (int i = 0; i < 1'000; ++i) {
+        server.poll(10);
+        if (::recv(client.get(), answer.data(), answer.size(), MSG_DONTWAIT) > 2) return answer[2];
+    }
+    return 0;
+}
+
+TEST(SnapServer, HasNoSnapshotOfACaptureThatLacksItsBeginning) {
+    const IexSession day{WireFormat::iex_deep, 20};
+    const auto answer = [&](std::size_t from, std::size_t lost) {
+        traffic::IexHistory history;
+        for (auto i = from; i < day.bytes.size(); ++i) {
+            if (i != lost) history.add(day.bytes[i]);
+        }
+        return answer_of(history, day.session);
+    };
+    EXPECT_EQ(answer(0, 100), 's');
+    EXPECT_EQ(answer(5, 100), 'e');
+    EXPECT_EQ(answer(0, 0), 'e');
 }
 
 TEST(SnapProgram, AReplayServesSnapshotsToAGatewayThatLostMessagesAndCountsItsRequests) {

@@ -56,10 +56,12 @@ std::vector<std::byte> IexSnapServer::answer(std::span<const std::byte> bytes) {
     if (!(state.session() == request->session)) state = IexSnapshotState{*protocol, request->session};
     history_.visit(*protocol, request->session, {state.number() + 1, std::numeric_limits<std::uint64_t>::max()},
                    [&](const IexHistory::Message& message) {
+                       // A capture that begins within a session, or has a hole, has no state behind it.
+                       if (message.number != state.number() + 1) return false;
                        state.apply(message);
                        return true;
                    });
-    if (state.number() < request->minimum) return error('R');
+    if (state.number() == 0 || state.number() < request->minimum) return error('R');
     snapshots_.fetch_add(1, std::memory_order_relaxed);
     return state.response();
 }
