@@ -65,11 +65,12 @@ protected:
                 fmt::format("{}: depth {} needs mode 'every': levels are not conflated", context.user, settings.depth));
         if (settings.depth <= at::kMaxDepth) return;
         constexpr auto kOthers = at::kHeaderBytes + at::kNamesAt + feed::Venue::capacity() + feed::Symbol::capacity();
+        const auto levels = 2 * std::uint64_t{settings.depth};
         throw service::ConfigError(
             fmt::format("{}: depth {} is more than {}: {} levels of {} bytes and {} other bytes need a datagram of {} "
                         "bytes, but the largest has {}",
-                        context.user, settings.depth, at::kMaxDepth, 2 * settings.depth, at::kLevelBytes, kOthers,
-                        kOthers + 2 * settings.depth * at::kLevelBytes, at::kMaxDatagramBytes));
+                        context.user, settings.depth, at::kMaxDepth, levels, at::kLevelBytes, kOthers,
+                        kOthers + levels * at::kLevelBytes, at::kMaxDatagramBytes));
     }
     [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
         return {{.name = settings.to.to_string(),
