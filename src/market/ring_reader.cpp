@@ -80,9 +80,13 @@ RingReader::RingReader(const RingReaderOptions& options, Opened opened)
       board_(opened.board),
       ring_(std::as_const(region_).bytes(), kMarketContent),
       names_(board_.max_instruments()),
-      silent_after_(options.silent_after) {
-    if (options.visible_as.empty()) return;
-    registration_ = ReaderRegistration::acquire(options.name, region_, ReaderName{options.visible_as}, epoch());
+      options_(options) {
+    if (!options_.joins) register_once();
+}
+
+void RingReader::register_once() {
+    if (options_.visible_as.empty() || registration_) return;
+    registration_ = ReaderRegistration::acquire(options_.name, region_, ReaderName{options_.visible_as}, epoch());
     if (registration_) registration_->update(ring_.next(), 0);
 }
 
@@ -118,7 +122,7 @@ WriterState RingReader::writer_state(core::Moment now) noexcept {
         case queue::BroadcastState::open: break;
     }
     const auto age_ns = heartbeat_.age_ns(ring_.heartbeat_utc_ns(), now);
-    return age_ns > silent_after_.count() ? WriterState::silent : WriterState::alive;
+    return age_ns > options_.silent_after.count() ? WriterState::silent : WriterState::alive;
 }
 
 bool RingReader::covered(const feed::Quote& quote) const noexcept {

@@ -550,6 +550,19 @@ TEST(MarketRing, ReadersThatWantToBeSeenAreSeenUntilTheyLeave) {
     EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
+TEST(MarketRing, AReaderThatJoinsIsSeenOnceItHasItsPlace) {
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    name_instruments(writer, 1);
+    RingReader reader{{.name = name, .visible_as = "joins", .joins = true}};
+    writer.publish(quote_of(0, 0, 1));
+    Picture picture;
+    reader.join(picture, [&] { EXPECT_THAT(writer.readers().readers, IsEmpty()); });
+    const auto readers = writer.readers().readers;
+    ASSERT_EQ(readers.size(), 1U);
+    EXPECT_EQ(readers[0].next, 2U);
+}
+
 TEST(MarketRing, AnIncompleteListIsMarked) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};

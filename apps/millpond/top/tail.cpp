@@ -46,8 +46,8 @@ constexpr std::string_view to_string(market::WriterState state) noexcept {
 class Tail final : public EventPrinter {
 public:
     explicit Tail(const TailOptions& options)
-        : Tail(options, std::make_unique<market::RingReader>(
-                            market::RingReaderOptions{.name = options.ring_or_main(), .visible_as = "tail"})) {}
+        : Tail(options, std::make_unique<market::RingReader>(market::RingReaderOptions{
+                            .name = options.ring_or_main(), .visible_as = "tail", .joins = true})) {}
 
     /// Levels of the feed that sends the most.
     [[nodiscard]] std::uint32_t most_levels() const {

@@ -26,6 +26,9 @@ struct RingReaderOptions {
     std::string name{};
     std::string
         visible_as{};  ///< Up to 32 characters; the reader registers under this name. Empty: it does not register.
+    /// Registers in `join` instead of the constructor: a writer that waits for registered readers then publishes
+    /// nothing before the reader's first entry.
+    bool joins{false};
     std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};  ///< Maximum age of the writer's heartbeat.
     /// Refuses a ring of another user, root excepted. The owner of a ring can end its readers by truncating it.
     bool own{false};
@@ -137,6 +140,9 @@ public:
     [[nodiscard]] bool registered() const noexcept { return registration_.has_value(); }
 
 private:
+    /// Registers with the number of the next entry, unless done.
+    void register_once();
+
     /// Copy of the board, made by join.
     struct Copy {
         std::vector<BoardRecord<feed::Quote>> quotes;
@@ -239,7 +245,7 @@ private:
     std::uint64_t filtered_{0};
     std::uint64_t from_board_{0};
     std::vector<std::optional<Instrument>> names_;
-    std::chrono::nanoseconds silent_after_;
+    RingReaderOptions options_;
     HeartbeatWatch heartbeat_;
     core::MomentClock clock_;
     std::optional<ReaderRegistration> registration_;
@@ -257,6 +263,7 @@ void RingReader::join(Handler& handler, Step&& step) {
         copy_board(copy, feed::HandlerOf<Handler, feed::Level>, step);
         if (!ring_.overrun()) break;
     }
+    register_once();
     deliver_board(handler, copy);
 }
 
