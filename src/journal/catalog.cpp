@@ -18,7 +18,9 @@ namespace {
 constexpr std::string_view kSuffix = ".mpj";
 constexpr std::size_t kDigits = 10;
 
-SegmentInfo describe(const SegmentFile& file) {
+}  // namespace
+
+SegmentInfo describe_segment(const SegmentFile& file) {
     SegmentInfo info{.file = file};
     struct stat facts{};
     constexpr std::uint64_t kStatBlock = 512;
@@ -33,7 +35,7 @@ SegmentInfo describe(const SegmentFile& file) {
         info.session = identity.session;
         info.first_record = identity.first_record;
         info.begun_utc_ns = identity.begun_utc_ns;
-        info.needed_checkpoint = segment.needed_checkpoint().value_or(0);
+        info.needed_checkpoint = segment.needed_checkpoint();
         if (!segment.fault().empty()) info.error = file.path.string() + ": " + segment.fault();
         if (segment.ended()) {
             info.state = SegmentState::ended;
@@ -56,19 +58,17 @@ SegmentInfo describe(const SegmentFile& file) {
     return info;
 }
 
-}  // namespace
-
 std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder) {
     auto newest = newest_started(folder);
     std::vector<SegmentInfo> infos;
     for (const auto& file : list_segments(folder)) {
-        infos.push_back(describe(file));
+        infos.push_back(describe_segment(file));
         if (infos.back().state != SegmentState::waiting) newest = std::max(newest, file.ordinal);
     }
     for (auto& info : infos) {
         if (info.state != SegmentState::waiting || info.file.ordinal > newest) continue;
         // Segments are started in order. A writer may have started this one since the first look.
-        info = describe(info.file);
+        info = describe_segment(info.file);
         if (info.state != SegmentState::waiting || !std::filesystem::exists(info.file.path)) continue;
         info.state = SegmentState::unreadable;
         info.error = info.file.path.string() + ": it is empty";

@@ -12,10 +12,12 @@ namespace millpond::journal {
 
 CatchUpReader::CatchUpReader(CatchUpOptions options, const StartAt& from)
     : options_(std::move(options)), journal_(options_.folder) {
+    if (options_.only_ring) journal_.select_ring(options_.ring);
     if (const auto* record = std::get_if<AtRecord>(&from)) {
         if (record->record > 1) journal_.seek(record->record);
     } else if (const auto* time = std::get_if<AtTime>(&from)) {
         since_ = time->utc_ns;
+        if (time->not_before > 1) journal_.seek(time->not_before);
         journal_.select(since_, std::nullopt);
     } else {
         const auto& saved = std::get<SavedPosition>(from);

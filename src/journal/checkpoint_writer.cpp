@@ -36,7 +36,7 @@ constexpr std::uint64_t record_bytes(std::uint64_t cells) noexcept {
 void CheckpointWriter::reset() noexcept {
     books_.reset();
     state_ = State::idle;
-    has_whole_segment_ = false;
+    has_whole_segment_ = is_requested_ = false;
     newest_ = bytes_ = event_bytes_ = 0;
 }
 
@@ -53,8 +53,8 @@ bool CheckpointWriter::needs_segment(std::int64_t utc_ns) const noexcept {
 }
 
 bool CheckpointWriter::is_due(std::int64_t utc_ns) const noexcept {
-    if (has_whole_segment_) return true;
-    if (event_bytes_ == 0 || event_bytes_ < bytes_) return false;
+    if (has_whole_segment_ || is_requested_) return true;
+    if (!has_events_for_next()) return false;
     // If the clock was set back, it is due now.
     return utc_ns < written_utc_ns_ || utc_ns - written_utc_ns_ >= options_.interval.count();
 }
@@ -81,7 +81,7 @@ std::uint64_t CheckpointWriter::needed_bytes() const noexcept {
 
 CheckpointWriter::Outcome CheckpointWriter::give_up(std::uint64_t bytes, std::int64_t utc_ns) noexcept {
     state_ = State::idle;
-    has_whole_segment_ = false;
+    has_whole_segment_ = is_requested_ = false;
     bytes_ = bytes;
     event_bytes_ = 0;
     written_utc_ns_ = utc_ns;
@@ -96,9 +96,10 @@ CheckpointWriter::Outcome CheckpointWriter::step(SegmentWriter& segment, std::ui
     if (state_ == State::writing && !is_in_segment()) return give_up(written_bytes_, utc_ns);
     if (state_ == State::idle && is_due(utc_ns) && has_channels()) {
         // The events during the checkpoint take space too.
-        const auto free = has_whole_segment_ ? segment.free_bytes() : segment.free_bytes() / 2;
+        const auto free = has_whole_segment_ || is_requested_ ? segment.free_bytes() : segment.free_bytes() / 2;
         const auto needed = needed_bytes();
         if (needed > free && has_whole_segment_) return give_up(needed, utc_ns);
+        is_requested_ = is_requested_ && needed <= free;
         state_ = needed <= free && begin(segment) ? State::writing : State::waits;
         waits_since_ns_ = utc_ns;
     }
@@ -153,7 +154,7 @@ bool CheckpointWriter::end(SegmentWriter& segment, std::int64_t utc_ns) noexcept
     written_.newest_utc_ns = newest_utc_ns_;
     if (!segment.append_checkpoint(ring_, written_)) return false;
     state_ = State::idle;
-    has_whole_segment_ = false;
+    has_whole_segment_ = is_requested_ = false;
     newest_ = written_.first_record;
     bytes_ = written_bytes_ + kRecordBytes<CheckpointRecord>;
     event_bytes_ = 0;

@@ -48,6 +48,7 @@ bool JournalReader::try_open(const SegmentFile& file) {
     }
     ordinal_ = file.ordinal;
     entered_ = false;
+    is_of_other_ring_ = !selected_ring_.empty() && segment_->identity().ring.view() != selected_ring_;
     if (!segment_->fault().empty())
         note_fault(file, file.path.string() + ": " + segment_->fault() + "; its records are read");
     if (segment_->identity().epoch != position_.epoch) names_.clear();
@@ -188,6 +189,7 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool
                 const auto first = std::max(damage.first_record, expected_);
                 if (damage.last_record < first) continue;
                 expected_ = damage.last_record + 1;
+                if (is_of_other_ring_) continue;
                 lost = missing(first, damage.last_record, LostReason::damaged);
                 return Step::lost;
             }
@@ -207,12 +209,13 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost, bool
             learn(channel);
             continue;
         }
-        if (is_of_ring(view.kind)) {
+        if (is_of_ring(view.kind) && !is_of_other_ring_) {
             passed_.epoch = segment_->identity().epoch;
             passed_.ring = view.ring;
         }
         if (!is_sought) continue;
         if (!is_of_ring(view.kind)) {
+            if (is_of_other_ring_) continue;
             if (!is_of_checkpoint(view)) {
                 lost = missing(view.record, view.record, LostReason::damaged);
                 return Step::lost;
@@ -306,7 +309,7 @@ void JournalReader::pass_segment() noexcept {
     segment_->seek_end();
     const auto& tail = *segment_->tail();
     passed_.record = tail.next_record - 1;
-    if (tail.last_ring == 0) return;
+    if (tail.last_ring == 0 || is_of_other_ring_) return;
     passed_.epoch = segment_->identity().epoch;
     passed_.ring = tail.last_ring;
 }
@@ -315,7 +318,9 @@ void JournalReader::pass_segment() noexcept {
 void JournalReader::enter_segment() {
     entered_ = true;
     side_ = side_of(*segment_);
-    if (side_ != Side::selected) {
+    if (is_of_other_ring_) {
+        if (segment_->ended()) pass_segment();
+    } else if (side_ != Side::selected) {
         newest_utc_ns_ = std::max(newest_utc_ns_, segment_->tail()->newest_utc_ns);
         pass_segment();
     } else if (since_) {

@@ -70,6 +70,13 @@ bool is_disk_full(const std::system_error& error) noexcept {
     return error.code() == std::errc::no_space_on_device || error.code().value() == EDQUOT;
 }
 
+/// First record of the checkpoint that the segment needs; 0: none.
+std::uint64_t needed_checkpoint(const std::filesystem::path& folder, const SegmentInfo& segment) {
+    if (segment.needed_checkpoint) return *segment.needed_checkpoint;
+    const auto origin = find_books_before(folder, segment.first_record);
+    return origin && origin->checkpoint ? origin->record : 0;
+}
+
 /// Applies the events of a journal to books.
 struct Restored {
     static constexpr bool kReadsCheckpoints = true;
@@ -415,8 +422,11 @@ void JournalWriter::step(std::int64_t utc_ns) noexcept {
     const bool may_roll = current_ != nullptr && options_.roll_after.count() != 0 && next_record_ != first_event_;
     if (may_roll && utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
     if (!checkpoints_) return;
-    const auto age = std::chrono::floor<std::chrono::seconds>(checkpoints_->age(utc_ns));
-    counters_.checkpoint_age_seconds.set(static_cast<std::uint64_t>(age.count()));
+    const auto set = [](core::Tally& tally, std::chrono::nanoseconds time) {
+        tally.set(static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(time).count()));
+    };
+    set(counters_.checkpoint_age_seconds, checkpoints_->age(utc_ns));
+    set(counters_.checkpoint_overdue_seconds, checkpoints_->overdue(utc_ns));
     const bool has_next = prepared_.load(std::memory_order_relaxed) != nullptr;
     if (current_ != nullptr && has_next && checkpoints_->needs_segment(utc_ns)) retire();
     if (current_ != nullptr && !rolls_)
@@ -556,7 +566,8 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
         const auto first_kept = std::ranges::find_if(segments, [&](const SegmentInfo& segment) {
             return segment.file.ordinal == newest || (segment.state == SegmentState::ended && !is_too_old(segment));
         });
-        const auto needed = first_kept == segments.end() ? 0 : first_kept->needed_checkpoint;
+        const bool has_older = first_kept != segments.end() && first_kept != segments.begin();
+        const auto needed = has_older ? needed_checkpoint(options_.folder, *first_kept) : 0;
         for (const auto& segment : segments) {
             if (segment.file.ordinal == newest) break;
             // Damaged since the start: the next writer repairs it or sets it aside.

@@ -14,11 +14,14 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <millpond/journal/catch_up_reader.hpp>
+#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/segment_writer.hpp>
 
 #include "tests/journal/journal_fixture.hpp"
@@ -106,6 +109,60 @@ TEST_F(JournalReaderTest, TheRecordedSegmentIsReadAsItWasWritten) {
     EXPECT_EQ(last.size(), expected.size());
     for (const auto& [symbol, found] : last) EXPECT_TRUE(found == expected.at(symbol)) << symbol;
     EXPECT_EQ(reader.instrument(quotes.front().instrument)->decimals, 4U);
+}
+
+/// The orders and levels that a reader with books gets.
+struct GoldenBooks {
+    using Orders = std::vector<std::tuple<std::uint64_t, feed::Side, feed::Price, std::uint64_t>>;
+    using Levels = std::vector<std::tuple<feed::Side, feed::Price, std::uint64_t, std::uint32_t>>;
+    void on(const auto&) {}
+    void on(const feed::Order& order) {
+        if (order.action != feed::OrderAction::add) return;
+        EXPECT_EQ(order.flags & feed::kIncomplete, 0);
+        auto& to = reader.in_snapshot() ? snapshot : events;
+        to.emplace_back(order.order_id, order.side, order.price, order.size_left);
+    }
+    void on(const feed::Level& level) {
+        EXPECT_EQ(level.flags & feed::kIncomplete, 0);
+        if (level.size != 0) levels.emplace_back(level.side, level.price, level.size, level.orders);
+    }
+    CatchUpReader& reader;
+    Orders snapshot{};
+    Orders events{};
+    Levels levels{};
+};
+
+TEST_F(JournalReaderTest, TheRecordedCheckpointIsReadAsItWasWritten) {
+    constexpr auto kBid = feed::Side::bid;
+    constexpr auto kAsk = feed::Side::ask;
+    std::filesystem::create_directories(folder_);
+    const auto path = folder_ / "0000000001.mpj";
+    const auto unpack = "gzip -dc '" MILLPOND_BOOKS_V4 "' > '" + path.string() + "'";
+    ASSERT_EQ(std::system(unpack.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
+    EXPECT_EQ(count_checkpoints(path).complete, 1U);
+    const auto origin = find_books_before(folder_, 10);
+    ASSERT_TRUE(origin && origin->checkpoint);
+    EXPECT_EQ(origin->checkpoint->first, 4U);
+    EXPECT_EQ(origin->checkpoint->last, 9U);
+    EXPECT_EQ(origin->checkpoint->newest_utc_ns, 1'795'500'000'000'000'001);
+    EXPECT_EQ(origin->checkpoint->books, 2U);
+    EXPECT_EQ(origin->checkpoint->orders, 5U);
+    EXPECT_EQ(origin->checkpoint->levels, 4U);
+    CatchUpReader reader{{.folder = folder_, .ring = "millpond-test-none", .books = true}, AtRecord{10}};
+    GoldenBooks books{.reader = reader};
+    reader.poll(books, SIZE_MAX);
+    EXPECT_TRUE(reader.journal().drain_faults().empty());
+    EXPECT_EQ(books.snapshot, (GoldenBooks::Orders{{11, kBid, 189'000'000'000, 100},
+                                                   {12, kBid, 189'100'000'000, 300},
+                                                   {13, kBid, 189'300'000'000, 50},
+                                                   {14, kAsk, 189'400'000'000, 70}}));
+    EXPECT_EQ(books.levels, (GoldenBooks::Levels{{kBid, 189'000'000'000, 100, 1},
+                                                 {kBid, 189'100'000'000, 300, 1},
+                                                 {kBid, 189'300'000'000, 50, 1},
+                                                 {kAsk, 189'400'000'000, 70, 1}}));
+    EXPECT_EQ(books.events, (GoldenBooks::Orders{{16, kBid, 189'100'000'000, 20}}));
+    ASSERT_NE(reader.instrument(0), nullptr);
+    EXPECT_EQ(reader.instrument(0)->symbol.view(), "AAPL");
 }
 
 /// Readers do not need many of these fields, so their values are tested separately.

@@ -125,6 +125,7 @@ private:
         journal::RecordView record;
         journal::IndexedPlace newest;  // index entry of the next record
         std::uint64_t last_description = 0;
+        std::uint64_t last_checkpoint = 0;
         std::int64_t oldest_utc_ns = std::numeric_limits<std::int64_t>::max();
         std::uint64_t wrong_places = 0;
         std::size_t blocks = 0;  // lower blocks have been checked
@@ -145,6 +146,7 @@ private:
             const auto time = journal::receive_time(record).value_or(0);
             newest.newest_utc_ns = std::max(newest.newest_utc_ns, time);
             if (journal::is_description(record.kind)) last_description = record.offset;
+            if (record.kind == journal::RecordKind::checkpoint) last_checkpoint = record.offset;
             if (journal::is_of_ring(record.kind)) oldest_utc_ns = std::min(oldest_utc_ns, time);
         }
         if (wrong_places != 0) complain(fmt::format("{}: {} entries of its index are damaged", path, wrong_places));
@@ -152,6 +154,11 @@ private:
         if (!said_description || (exact && segment.ended() && *said_description != last_description)) {
             complain(fmt::format("{}: the offset of the newest name or channel in its header is damaged", path));
         }
+        const auto said_checkpoint = segment.last_checkpoint();
+        if (!said_checkpoint || (exact && segment.ended() && *said_checkpoint != last_checkpoint))
+            complain(fmt::format("{}: the offset of the newest checkpoint in its header is damaged", path));
+        if (!segment.needed_checkpoint())
+            complain(fmt::format("{}: the number of the checkpoint that it needs in its header is damaged", path));
         if (!segment.ended() || !exact) return;
         const auto& tail = *segment.tail();
         if (segment.next_record() != tail.next_record) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,10 +48,15 @@ struct SegmentInfo {
     std::uint64_t first_record{0};
     std::uint64_t next_record{0};  ///< Number after the last record at this moment.
     std::int64_t begun_utc_ns{0};
-    std::int64_t newest_utc_ns{0};       ///< Largest receive time of an ended segment.
-    std::uint64_t needed_checkpoint{0};  ///< First record of the newest checkpoint before it; 0: none, or unknown.
+    std::int64_t newest_utc_ns{0};  ///< Largest receive time of an ended segment.
+    /// First record of the newest checkpoint before it; 0: none, nullopt: damaged.
+    std::optional<std::uint64_t> needed_checkpoint{0};
     std::uint64_t disk_bytes{0};
 };
+
+/// Reads the header of a segment. Reads at most 64 KiB of a growing one. An empty file is waiting, whatever the others
+/// are.
+[[nodiscard]] SegmentInfo describe_segment(const SegmentFile& file);
 
 /// Lists the segments and reads their headers. Reads at most 64 KiB of a growing segment.
 [[nodiscard]] std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder);

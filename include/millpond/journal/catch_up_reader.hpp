@@ -51,6 +51,7 @@ struct CatchUpAccount {
 struct CatchUpOptions {
     std::filesystem::path folder{};  ///< The journal's.
     std::string ring{};              ///< Empty: the ring that is journaled.
+    bool only_ring{false};           ///< Leaves out the events of other rings that the journal has.
     std::string visible_as{};        ///< As in market::RingReaderOptions, like the next two.
     std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};
     bool own{false};
@@ -67,6 +68,8 @@ struct AtRecord {
 /// Begins with the first event of the journal that was received at this time or later.
 struct AtTime {
     std::int64_t utc_ns{0};
+    /// Record before which there is no such event, so that the segments before it are not opened. Not used with books.
+    std::uint64_t not_before{1};
 };
 /// A saved position continues after its entry.
 using StartAt = std::variant<AtRecord, AtTime, SavedPosition>;

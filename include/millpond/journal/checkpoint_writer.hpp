@@ -56,6 +56,13 @@ public:
     /// The next step writes to another segment, in which an unfinished checkpoint begins again.
     /// is_full: the segment before ended for lack of space.
     void begin_segment(bool is_full) noexcept;
+    /// Makes a checkpoint due now if there were events since the last one; one that has begun goes on.
+    void request() noexcept {
+        is_requested_ = event_bytes_ != 0 && has_channels();
+        if (state_ == State::waits) state_ = State::idle;
+    }
+    /// True until that checkpoint has ended, or does not fit into the segment.
+    [[nodiscard]] bool is_requested() const noexcept { return is_requested_; }
     /// True if a checkpoint has waited for another segment for longer than an interval.
     [[nodiscard]] bool needs_segment(std::int64_t utc_ns) const noexcept;
     /// Writes a slice of a checkpoint if one is due.
@@ -71,6 +78,11 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
     /// Age of the newest checkpoint, or time since the start if there is none; 0 if no feed sends books.
     [[nodiscard]] std::chrono::nanoseconds age(std::int64_t utc_ns) const noexcept;
+    /// Time for which a checkpoint has been due; 0 if none is.
+    [[nodiscard]] std::chrono::nanoseconds overdue(std::int64_t utc_ns) const noexcept {
+        return has_events_for_next() ? std::max(age(utc_ns) - options_.interval, std::chrono::nanoseconds{0})
+                                     : std::chrono::nanoseconds{0};
+    }
 
 private:
     enum class State : std::uint8_t {
@@ -80,6 +92,7 @@ private:
     };
 
     [[nodiscard]] bool is_due(std::int64_t utc_ns) const noexcept;
+    [[nodiscard]] bool has_events_for_next() const noexcept { return event_bytes_ != 0 && event_bytes_ >= bytes_; }
     /// Bytes that a checkpoint needs now.
     [[nodiscard]] std::uint64_t needed_bytes() const noexcept;
     [[nodiscard]] bool has_channels() const noexcept {
@@ -103,6 +116,7 @@ private:
     std::uint64_t ring_{0};  // number of the newest event
 
     State state_{State::idle};
+    bool is_requested_{false};
     std::int64_t waits_since_ns_{0};
     bool has_whole_segment_{
         false};                   // the checkpoint begins in a new segment, because it did not fit into the one before

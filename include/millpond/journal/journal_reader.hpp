@@ -58,6 +58,9 @@ public:
     /// that no event of that time was lost.
     void select(std::optional<std::int64_t> since, std::optional<std::int64_t> until) noexcept;
 
+    /// Leaves out the events and losses of other rings. Call before the first poll.
+    void select_ring(std::string ring) { selected_ring_ = std::move(ring); }
+
     /// Leaves out the events and losses of this epoch up to this ring number: another reader delivered them. Opens each
     /// segment, but reads little of those without others.
     void skip(std::uint64_t epoch, std::uint64_t ring) noexcept;
@@ -108,7 +111,7 @@ private:
     void enter_segment();
     void pass_segment() noexcept;
     [[nodiscard]] bool is_skipped(const RecordView& view) const noexcept {
-        return view.ring <= skipped_ring_ && segment_->identity().epoch == skipped_epoch_;
+        return is_of_other_ring_ || (view.ring <= skipped_ring_ && segment_->identity().epoch == skipped_epoch_);
     }
     [[nodiscard]] bool is_selected(const RecordView& view) noexcept;
     void pass_over(const SegmentFile& file, const std::exception& error);
@@ -133,6 +136,8 @@ private:
     Position passed_{};
     std::optional<std::int64_t> since_;
     std::optional<std::int64_t> until_;
+    std::string selected_ring_{};     ///< Empty: all.
+    bool is_of_other_ring_{false};    ///< The open segment.
     std::uint64_t skipped_epoch_{0};  ///< See skip.
     std::uint64_t skipped_ring_{0};   ///< 0: none
     std::uint64_t left_out_{0};

@@ -62,9 +62,10 @@ struct WriterCounters {
     core::Tally unnamed;   ///< Names and channels for which a segment is too small: raise segment_bytes.
     core::Tally lost;      ///< Ring entries that were lost: the journal has a lost record instead.
     core::Tally checkpoints;
-    core::Tally checkpoint_bytes;        ///< Bytes of the newest checkpoint.
-    core::Tally checkpoint_age_seconds;  ///< Since the newest checkpoint, or the start; 0 if no feed sends books.
-    core::Tally checkpoint_errors;       ///< Checkpoints that did not fit into a segment: raise segment_bytes.
+    core::Tally checkpoint_bytes;            ///< Bytes of the newest checkpoint.
+    core::Tally checkpoint_age_seconds;      ///< Since the newest checkpoint, or the start; 0 if no feed sends books.
+    core::Tally checkpoint_overdue_seconds;  ///< Time for which a checkpoint has been due; 0 if none is.
+    core::Tally checkpoint_errors;           ///< Checkpoints that did not fit into a segment: raise segment_bytes.
 
     core::Tally removed_segments;    ///< Segments removed by retention.
     core::Tally set_aside_segments;  ///< Unreadable segments that were renamed when the journal was opened.
@@ -108,6 +109,14 @@ public:
     /// Writes a checkpoint of all events so far, whether one is due or not, if it fits into the segment: the next
     /// writer gets the books of it. Call it after the last event.
     void end_books() noexcept;
+    /// Makes the following calls of `step` write such a checkpoint in slices.
+    void request_checkpoint() noexcept {
+        if (checkpoints_) checkpoints_->request();
+    }
+    /// True until that checkpoint has ended, or does not fit into the segment.
+    [[nodiscard]] bool is_checkpoint_requested() const noexcept {
+        return checkpoints_ && checkpoints_->is_requested() && current_ != nullptr && !rolls_;
+    }
     /// Applies a level of the ring's board to the books, after a loss.
     void apply_board(const feed::Level& level) noexcept {
         if (checkpoints_) checkpoints_->on_board(level);

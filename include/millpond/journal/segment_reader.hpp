@@ -121,6 +121,8 @@ public:
     [[nodiscard]] const std::string& fault() const noexcept { return fault_; }
     /// Offset of the newest description's record, 0 if there is none; nullopt if the header's field is damaged.
     [[nodiscard]] std::optional<std::uint64_t> last_description() const noexcept;
+    /// Offset of the newest CheckpointRecord; 0 if there is none, nullopt if the header's field is damaged.
+    [[nodiscard]] std::optional<std::uint64_t> last_checkpoint() const noexcept;
     /// Index entry of a block of 64 KiB; nullopt if there is none or it is damaged.
     [[nodiscard]] std::optional<IndexedPlace> place(std::size_t block) const noexcept;
     /// Number of the record that `next` returns next.
@@ -144,8 +146,6 @@ private:
     /// The complete record at `offset`; nullopt if there is none.
     [[nodiscard]] std::optional<RecordView> view_at(std::size_t offset) const noexcept;
     /// Visits the description at `offset`. Returns the offset of the previous one; nullopt if there is none here.
-    /// Offset of the newest CheckpointRecord; 0 if there is none, nullopt if the header's field is damaged.
-    [[nodiscard]] std::optional<std::uint64_t> last_checkpoint() const noexcept;
     template <class Visitor>
     [[nodiscard]] std::optional<std::uint64_t> visit_description(std::size_t offset, Visitor& visit) const;
     template <class Before>
