@@ -156,6 +156,7 @@ release-test: release ## install and run each of these files where nothing else 
 	tools/release/test_library build/release-files build/package/release-tools-*/bin/conan
 	tools/release/test_portable build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	tools/release/test_image build/release-files/millpond-*.oci.tar
+	tools/release/test_podman build/release-files/millpond-*.oci.tar
 	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 
