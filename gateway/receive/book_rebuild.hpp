@@ -147,6 +147,8 @@ private:
     [[nodiscard]] bool apply_copies();
     [[nodiscard]] bool request(std::uint64_t last);
     void fail_ahead();
+    void fail_refused();
+    [[nodiscard]] bool fail_unsound();
     [[nodiscard]] bool fail_snapshot(const std::string& why);
     [[nodiscard]] bool fail_attempt(const std::string& why);
     void end_attempt(bool succeeded) noexcept;
@@ -186,6 +188,7 @@ private:
     // Members of the rebuild thread.
     std::int64_t until_ns_{0};
     bool has_snapshot_{false};      // the books began with a snapshot
+    bool ends_in_snapshot_{false};  // with which the session ends
     std::uint64_t lost_before_{0};  // copies lost before the attempt
     std::uint64_t copied_before_{0};
     std::uint64_t behind_snapshot_{0};  // number of the first message that the snapshot does not have

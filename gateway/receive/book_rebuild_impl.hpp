@@ -102,8 +102,7 @@ void BookRebuild<Rules>::run() {
         } else if (phase == Phase::emptying) {
             while (ring_.front()) ring_.pop();
             if (std::exchange(is_ahead_, false)) fail_ahead();
-            if (std::exchange(refused_, false))
-                static_cast<void>(fail_attempt("the feed lost more messages meanwhile, or its instruments do not fit"));
+            if (std::exchange(refused_, false)) fail_refused();
             phase_.store(Phase::none, std::memory_order_release);  // sync "handed on": beat
         } else {
             std::this_thread::sleep_for(book_rebuild::kPollEvery);
@@ -119,6 +118,7 @@ void BookRebuild<Rules>::attempt() {
         lost_before_ = ring_.lost().read();
         copied_before_ = copied_bytes_.read();
         unproven_ = false;
+        ends_in_snapshot_ = false;
         trusted_from_ = target_;
         has_snapshot_ = snapshots_ && take_snapshot();
         if (!has_snapshot_) {
@@ -150,7 +150,11 @@ bool BookRebuild<Rules>::take_snapshot() {
     try {
         books_.begin(session_, attempt_midnight_ns_, attempt_now_ns_);
         const auto next = snapshots_->read(
-            session_, target_ - 1, [this](std::span<const std::byte> message) { books_.add_snapshot(message); },
+            session_, target_ - 1,
+            [this](std::span<const std::byte> message) {
+                const auto fault = books_.add_snapshot(message);
+                if (!fault.empty()) throw std::runtime_error("its snapshot has " + fault);
+            },
             goes_on);
         if (next == 0) return false;
         if (!books_.is_sound()) {
@@ -160,6 +164,7 @@ bool BookRebuild<Rules>::take_snapshot() {
         if (ring_.lost().read() != lost_before_) throw std::runtime_error(text_of_overflow());
         behind_snapshot_ = next;
         books_.end_snapshot(next);
+        ends_in_snapshot_ = books_.has_ended();
         return true;
     } catch (const std::exception& error) {
         return fail_snapshot(error.what());
@@ -200,7 +205,7 @@ template <class Rules>
 bool BookRebuild<Rules>::catch_up() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (unwanted_.load(std::memory_order_relaxed)) return false;
-        if (!books_.is_sound()) return fail_attempt("the sources have a gap that no source fills");
+        if (!books_.is_sound()) return fail_unsound();
         if (unproven_ && books_.contradictions() != 0)
             return fail_attempt(fmt::format("'{}' is from another session", options_.history.path));
         if (has_snapshot_ && books_.contradictions() != 0 && books_.refused() == 0)
@@ -282,6 +287,22 @@ void BookRebuild<Rules>::fail_ahead() {
         static_cast<void>(
             fail_attempt(fmt::format("the sources are at message {}, which the feed has not reached", books_.next())));
     }
+}
+
+/// The receive thread did not take the finished books.
+template <class Rules>
+void BookRebuild<Rules>::fail_refused() {
+    static_cast<void>(books_.is_sound()
+                          ? fail_attempt("the feed lost more messages meanwhile, or its instruments do not fit")
+                          : fail_unsound());
+}
+
+template <class Rules>
+bool BookRebuild<Rules>::fail_unsound() {
+    if (!ends_in_snapshot_) return fail_attempt("the sources have a gap that no source fills");
+    return fail_snapshot(
+        fmt::format("the snapshot of {} has the end of session '{}' at message {}, but the feed has sent on",
+                    snapshots_->server(), session_name(), behind_snapshot_ - 1));
 }
 
 /// Fails the attempt because of its snapshot.

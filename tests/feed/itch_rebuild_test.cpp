@@ -11,6 +11,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -253,6 +254,36 @@ TEST_F(RebuiltBooks, AMissedHaltIsReported) {
     ASSERT_EQ(live_.seen.statuses.size(), 2U);
     EXPECT_EQ(live_.seen.statuses[1].state, TradingState::trading);
     EXPECT_EQ(live_.seen.quotes.back().flags, 0);
+}
+
+TEST_F(RebuiltBooks, InstrumentsWithoutOrdersInASnapshotAndThoseItDoesNotNameAreEmptyAtOnce) {
+    MoldUdp64Encoder mold{"S1", 10};
+    ItchEncoder itch;
+    const auto order = [&](std::uint16_t locate, std::uint64_t number, std::string_view stock) {
+        itch.set_head(locate, 5);
+        return itch.order_added(number, 'B', 100, stock, 1'000);
+    };
+    for (const auto& [locate, stock] : {std::pair{1, "AAPL"}, {2, "MSFT"}, {3, "IBM"}}) {
+        std::array<std::byte, 200> buffer;
+        mold.begin(buffer);
+        ASSERT_TRUE(mold.add(order(static_cast<std::uint16_t>(locate), static_cast<std::uint64_t>(locate), stock)));
+        live_.decode(mold.finish());
+        EXPECT_EQ(live_.seen.quotes.back().flags, kIncomplete);
+    }
+    rebuild_.begin(live_.decoder.session(), kMidnight);
+    itch.set_head(1, 5);
+    EXPECT_EQ(rebuild_.add_snapshot(itch.trading_action("AAPL", 'T', "")), "");
+    EXPECT_EQ(rebuild_.add_snapshot(order(2, 2, "MSFT")), "");
+    rebuild_.end_snapshot(13);
+    ASSERT_TRUE(rebuild_.hand_over(live_.decoder, kNow, live_.seen));
+    for (const std::string_view stock : {"AAPL", "MSFT", "IBM"}) {
+        const auto id = live_.table.find(Venue{"XNAS"}, Symbol{stock});
+        const auto quote =
+            std::ranges::find(live_.seen.quotes.rbegin(), live_.seen.quotes.rend(), id, &Quote::instrument);
+        ASSERT_NE(quote, live_.seen.quotes.rend());
+        EXPECT_EQ(quote->bid_size, stock == "MSFT" ? 100U : 0U) << stock;
+        EXPECT_EQ(quote->flags, 0) << stock;
+    }
 }
 
 TEST_F(RebuiltBooks, BooksOfASenderThatRestartedItsNumbersWithinASessionAreNotRebuilt) {

@@ -166,10 +166,10 @@ std::uint64_t SnapReader::read(const feed::IexSession& session, std::uint64_t mi
             std::memmove(received_.data(), received_.data() + read, end - read);
             end -= read;
         }
+        orders.visit(visit);
     } catch (const std::runtime_error& error) {
         throw std::runtime_error(fmt::format("the SNAP server {}: {}", server(), error.what()));
     }
-    orders.visit(visit);
     snapshots_.add();
     return snapshot.number() + 1;
 }

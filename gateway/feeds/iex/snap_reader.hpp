@@ -33,9 +33,10 @@ public:
     explicit SnapReader(const Options& options);
 
     /// Reads a snapshot of this session that has reached message `minimum`. visit(message): called for each message in
-    /// it, orders last and by their priority. goes_on(): asked several times a second; if it returns false, the
-    /// snapshot is cancelled. Returns the number of the first message that the snapshot does not have; 0 if it was
-    /// cancelled. Throws std::runtime_error with the reason for a snapshot that cannot be had or is not one.
+    /// it, orders last and by their priority; throws std::runtime_error to refuse it. goes_on(): asked several times a
+    /// second; if it returns false, the snapshot is cancelled. Returns the number of the first message that the
+    /// snapshot does not have; 0 if it was cancelled. Throws std::runtime_error with the reason for a snapshot that
+    /// cannot be had or is not one.
     std::uint64_t read(const feed::IexSession& session, std::uint64_t minimum,
                        const std::function<void(std::span<const std::byte>)>& visit,
                        const std::function<bool()>& goes_on);

@@ -93,13 +93,16 @@ public:
     /// the books + orders x log orders).
     void prepare_to_move() noexcept;
 
-    /// Swaps the books with those of `rebuilt`, which must be complete and at the same message. Publishes
-    /// `newest.quotes` and `newest.states` of every instrument, indexed by its number in `rebuilt`, and
-    /// `newest.channel`; of the states only those that differ from the published ones. Readers of orders or levels get
-    /// all books from publish_snapshots. Returns false, with nothing changed, if an instrument does not fit, or if
-    /// orders are sent and `prepare_to_move` was not called. O(books), without allocation.
-    template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(BookPublisher& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
+    /// Swaps the books with those of `rebuilt`, which must be complete and at the same message, number `sequence`.
+    /// Publishes `newest.quotes` and `newest.states` of every instrument, indexed by its number in `rebuilt`, and
+    /// `newest.channel`; of the states only those that differ from the published ones. Instruments with a published
+    /// quote of which `rebuilt` has none are empty. on_moved(from, to): called for each book of which this has one too,
+    /// before its quote is published; `from` is the book's former number. Readers of orders or levels get all books
+    /// from publish_snapshots. Returns false, with nothing changed, if an instrument does not fit, or if orders are
+    /// sent and `prepare_to_move` was not called. O(books), without allocation.
+    template <class Newest, EventHandler Handler, class OnMoved>
+    [[nodiscard]] bool adopt(BookPublisher& rebuilt, const Newest& newest, std::uint64_t sequence,
+                             const Arrival& arrival, Handler& handler, OnMoved&& on_moved);
 
     [[nodiscard]] const OrderBooks& order_books() const noexcept { return order_books_; }
     [[nodiscard]] DecodeCounters& counters() noexcept { return counters_; }
@@ -193,6 +196,12 @@ protected:
         std::uint16_t flags;
         bool changed;
     };
+    /// Flags of a quote of the book.
+    [[nodiscard]] std::uint16_t flags_of(std::uint16_t book) const noexcept {
+        const bool incomplete = !complete_ || !order_books_.is_complete(book);
+        return static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) |
+                                          (books_[book].trading.is_halted() ? kHalted : 0));
+    }
     template <class Handler>
     [[nodiscard, gnu::always_inline]] TopOfBook top_of_book(std::uint16_t book) const noexcept;
     template <class Context, class Handler>
@@ -246,6 +255,8 @@ protected:
     /// Whether the orders of a book are listed, so that its snapshot can be sent.
     [[nodiscard]] bool has_listed(std::uint16_t book) const noexcept;
     void begin_list() noexcept;
+    /// Whether the instruments of `rebuilt` and of these books fit in both tables, and its orders are listed.
+    [[nodiscard]] bool has_room_for(BookPublisher& rebuilt) noexcept;
     /// Moves on to the next book of publish_snapshots, after the last one to the first one that was left out.
     void move_cursor() noexcept;
     /// Levels of a side within the depth.
@@ -283,4 +294,5 @@ protected:
 
 }  // namespace millpond::feed
 
+#include <millpond/feed/detail/adopted_books_impl.hpp>
 #include <millpond/feed/detail/book_publisher_impl.hpp>

@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <millpond/feed/decode_result.hpp>
@@ -43,10 +44,16 @@ public:
     /// ahead are of the day before; 0: all times are of the midnight's day.
     void begin(const Session& session, std::int64_t midnight_utc_ns = 0, std::int64_t now_utc_ns = 0);
     /// Applies a message of a snapshot, between begin and end_snapshot. Its orders come by priority if
-    /// Decoder::kSnapshotsByPriority is true; otherwise in any order, and their numbers give their priority.
-    void add_snapshot(std::span<const std::byte> message) {
-        if constexpr (!kByPriority) decoder_.books().begin_snapshot();
-        decoder_.books().apply(message, 1, arrival_, newest_);
+    /// Decoder::kSnapshotsByPriority is true; otherwise in any order, and their numbers give their priority. Returns
+    /// what makes the snapshot unusable, as an object of "it has"; empty: nothing.
+    [[nodiscard]] std::string add_snapshot(std::span<const std::byte> message) {
+        if constexpr (requires { decoder_.books().apply_snapshot(message, arrival_, newest_); }) {
+            return decoder_.books().apply_snapshot(message, arrival_, newest_);
+        } else {
+            decoder_.books().begin_snapshot();
+            decoder_.books().apply(message, 1, arrival_, newest_);
+            return {};
+        }
     }
     /// The snapshot is complete; `next` is the number of the first message that it does not have, at least 1.
     void end_snapshot(std::uint64_t next) noexcept;
@@ -58,13 +65,13 @@ public:
     [[nodiscard]] std::uint64_t next() const noexcept { return decoder_.sequence().next(); }
     /// Number of the last missing message before the first held one; nullopt if none is held.
     [[nodiscard]] std::optional<std::uint64_t> missing_until() noexcept;
-    /// False if no message can complete these books, nor has their session ended: call `begin` again.
-    [[nodiscard]] bool is_sound() const noexcept {
-        if constexpr (requires { decoder_.has_ended(); }) {
-            if (decoder_.has_ended()) return true;
-        }
-        return decoder_.books().is_complete();
+    /// Whether the session has ended with the last message of the snapshot or datagrams.
+    [[nodiscard]] bool has_ended() const noexcept {
+        if constexpr (requires { decoder_.has_ended(); }) return decoder_.has_ended();
+        return false;
     }
+    /// False if no message can complete these books, nor has their session ended: call `begin` again.
+    [[nodiscard]] bool is_sound() const noexcept { return has_ended() || decoder_.books().is_complete(); }
     /// Number of changes since `begin` that contradict the books: of orders that do not exist, or that differ from the
     /// message. Above 0, the messages are probably of another session.
     [[nodiscard]] std::uint64_t contradictions() const noexcept { return contradictions_in_all() - before_; }
@@ -83,8 +90,6 @@ public:
     [[nodiscard]] bool hand_over(Decoder& to, const Arrival& arrival, Handler& handler);
 
 private:
-    static constexpr bool kByPriority = requires { requires Decoder::kSnapshotsByPriority; };
-
     /// The newest quote and state of each instrument.
     struct Newest {
         explicit Newest(std::size_t instruments, std::pmr::memory_resource* memory)

@@ -87,7 +87,7 @@ public:
             messages_.mark_incomplete();
         }
     }
-    /// Whether the session has announced its end.
+    /// Whether the session's last message so far announced its end.
     [[nodiscard]] bool has_ended() const noexcept { return ended_; }
     /// True if the books are incomplete and the state before the session's next message would complete them. After a
     /// restart of the sender within the session it would not, because its numbers are ambiguous.
@@ -110,7 +110,7 @@ public:
             return true;
         }
         if (!rebuilt.messages_.is_complete()) return false;
-        return messages_.adopt(rebuilt.messages_, newest, arrival, handler);
+        return messages_.adopt(rebuilt.messages_, newest, tracker_.next() - 1, arrival, handler);
     }
 
     /// Restarts at `first` after a LineArbiter has detected a restart of the sender: discards all state.
@@ -270,6 +270,8 @@ template <class Handler>
 void IexDecoder<Messages>::apply(std::span<const std::byte> datagram, const IexPacket& packet, const Arrival& arrival,
                                  Handler& handler) {
     const auto old = std::min<std::uint64_t>(follow(packet, arrival, handler), packet.messages);
+    if (ended_ && old != packet.messages) [[unlikely]]
+        ended_ = false;  // its end was not its last message
     auto place = iex_layout::kHeaderBytes;
     if (old != 0) [[unlikely]] {
         for (std::uint64_t i = 0; i < old; ++i) static_cast<void>(next_iex_block(datagram, place));

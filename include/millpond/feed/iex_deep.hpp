@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <millpond/feed/detail/iex_books.hpp>
@@ -22,7 +23,8 @@ namespace millpond::feed {
 /// The levels of an instrument up to the one with the flag that completes the event are one group, between which there
 /// may be messages of other instruments. Until it is complete the book stays as it was before; trades are published at
 /// once. A group that is not complete after one second or has more than kMaxChanges changes is dropped and makes its
-/// instrument incomplete; a loss drops all groups. A level of size 0 that is not in the book is ignored.
+/// instrument incomplete; a loss drops all groups. A rebuilt book that began within a group is incomplete until that is
+/// complete. A level of size 0 that is not in the book is ignored.
 ///
 /// Threads: one; counters() may be read on any.
 /// Memory:  BookPublisher, IexInstruments and LevelGroups, allocated and touched once in the constructor.
@@ -38,6 +40,19 @@ public:
     /// Minimum bytes of a message that changes books; 0 for other types.
     [[nodiscard]] static constexpr std::size_t own_bytes(char type) noexcept {
         return type == '8' || type == '5' ? iex_layout::level::kBytes : 0;
+    }
+
+    [[nodiscard]] static constexpr bool is_in_snapshots(char) noexcept { return true; }
+    /// Source: DEEP SNAP 1.6, page 11.
+    [[nodiscard]] std::string_view snapshot_fault(std::uint16_t book, const IexMessage& message) const noexcept {
+        namespace at = iex_layout::level;
+        const auto price = message.number(at::kPriceAt);
+        if (message.size(at::kSizeAt) == 0) return "a level of size 0";
+        if ((message.flags() & at::kComplete) == 0) return "a level of a group in progress";
+        const bool is_bid = static_cast<char>(message.bytes[0]) == '8';
+        const bool is_there = book != Instruments::kNone && fits(price) &&
+                              order_books_.level(book, is_bid, static_cast<std::uint32_t>(price)).shares != 0;
+        return is_there ? "the same level twice" : "";
     }
 
     /// Drops the groups that have been open for a second or more. sequence: number of the last message.
@@ -56,6 +71,7 @@ private:
 
     static constexpr std::uint16_t kTradeFlags = 0;
     using Change = LevelGroups::Change;
+    using Missing = LevelGroups::Missing;
 
     /// A cause of an event that is not a message.
     struct NoMessage {
@@ -70,6 +86,15 @@ private:
         dropped_.add(groups_.open());
         groups_.clear();
     }
+    /// `rebuilt` has the book's changes of a group in progress only if they wait there too. Otherwise its book began
+    /// within the group, and is incomplete until the group is complete.
+    void move_open(IexDeep& rebuilt, std::uint16_t from, std::uint16_t to) noexcept {
+        auto& there = rebuilt.groups_;
+        const bool has_all = groups_.missing(from) == Missing::nothing && groups_.size(from) <= there.size(to);
+        if (has_all || !order_books_.is_complete(to)) return;
+        there.set_missing(to, Missing::in_book);
+        order_books_.mark_incomplete(to);
+    }
     /// The open groups of the other one's books are now as old as `utc_ns`.
     void swap_open(IexDeep& other, std::int64_t utc_ns) noexcept {
         std::swap(groups_, other.groups_);
@@ -82,8 +107,14 @@ private:
                        Handler& handler);
     template <class Handler>
     void publish_levels(std::uint16_t book, const IexMessage& message, Handler& handler);
+    /// Drops the changes of the book's group. is_complete: with the group's last one.
+    void lose_group(std::uint16_t book, bool is_complete) noexcept {
+        groups_.close(book);
+        groups_.set_missing(book, Missing::lost);
+        if (is_complete) groups_.settle(book);
+    }
     template <class Context, class Handler>
-    void drop(std::uint16_t book, const Context& context, Handler& handler);
+    void drop(std::uint16_t book, bool is_complete, const Context& context, Handler& handler);
 
     LevelGroups groups_;
     LevelChanges changed_;
@@ -97,28 +128,26 @@ template <class Handler>
 void IexDeep::apply_own(char type, std::uint16_t book, const IexMessage& message, Handler& handler) {
     namespace at = iex_layout::level;
     const auto price = message.number(at::kPriceAt);
+    const bool is_complete = (message.flags() & at::kComplete) != 0;
     if (!fits(price)) {
-        if (groups_.is_open(book)) {
-            groups_.close(book);
-            dropped_.add();
-        }
+        if (groups_.is_open(book)) dropped_.add();
+        lose_group(book, is_complete);
         return settle(OrderBooks::Outcome::full, book, Changes<Handler>{}, message, handler);
     }
     const Change change{
         .price = static_cast<std::uint32_t>(price), .shares = message.size(at::kSizeAt), .is_bid = type == '8'};
-    const bool is_complete = (message.flags() & at::kComplete) != 0;
-    if (is_complete && !groups_.is_open(book)) [[likely]] {
+    if (is_complete && groups_.is_settled(book)) [[likely]] {
         counters_.applied.add();
         return apply_changes(book, {&change, 1}, message, handler);
     }
     if (!groups_.add(book, change, message.arrival.receive_utc_ns)) {
         counters_.refused.add();
-        return drop(book, message, handler);
+        return drop(book, is_complete, message, handler);
     }
     counters_.applied.add();
     if (!is_complete) return;
     const auto changes = groups_.changes(book);
-    groups_.close(book);
+    if (groups_.settle(book) == Missing::in_book) order_books_.mark_complete(book);
     apply_changes(book, changes, message, handler);
 }
 
@@ -147,7 +176,8 @@ void IexDeep::publish_levels(std::uint16_t book, const IexMessage& message, Hand
     const auto current = top_of_book<Handler>(book);
     count_crossed(current);
     changed_.levels(order_books_, book, depth_, levels_);
-    const bool is_first = (current.flags & kIncomplete) == 0 && entry.snapshot != snapshot_ && !levels_.all().empty();
+    const bool is_first = (current.flags & kIncomplete) == 0 && entry.snapshot != snapshot_ &&
+                          (!levels_.all().empty() || current.changed);
     if (is_first) entry.snapshot = snapshot_;
     const auto events = is_first ? snapshot_events<Handler>(book, false) : levels_.all().size();
     Group group{counters_, handler, events + (current.changed ? 1U : 0U), current.flags};
@@ -164,8 +194,8 @@ void IexDeep::publish_levels(std::uint16_t book, const IexMessage& message, Hand
 }
 
 template <class Context, class Handler>
-void IexDeep::drop(std::uint16_t book, const Context& context, Handler& handler) {
-    groups_.close(book);
+void IexDeep::drop(std::uint16_t book, bool is_complete, const Context& context, Handler& handler) {
+    lose_group(book, is_complete);
     dropped_.add();
     order_books_.mark_incomplete(book);
     publish_top(book, context, handler);
@@ -174,7 +204,7 @@ void IexDeep::drop(std::uint16_t book, const Context& context, Handler& handler)
 template <class Handler>
 void IexDeep::expire(std::uint64_t sequence, const Arrival& arrival, Handler& handler) {
     while (const auto book = groups_.oldest(arrival.receive_utc_ns - kOpenNs))
-        drop(*book, NoMessage{sequence, arrival}, handler);
+        drop(*book, false, NoMessage{sequence, arrival}, handler);
 }
 
 }  // namespace millpond::feed

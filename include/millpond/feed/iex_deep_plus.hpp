@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <string_view>
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/detail/iex_books.hpp>
@@ -52,6 +53,13 @@ public:
         }
     }
 
+    [[nodiscard]] static constexpr bool is_in_snapshots(char type) noexcept { return type == 'a'; }
+    /// Source: DEEP+ SNAP 1.05, page 13.
+    [[nodiscard]] std::string_view snapshot_fault(std::uint16_t, const IexMessage& message) const noexcept {
+        const auto number = static_cast<std::uint64_t>(message.number(iex_layout::order::kOrderAt));
+        return order_books_.find(number) == nullptr ? "" : "the same order twice";
+    }
+
 private:
     friend class IexBooks<IexDeepPlus>;
     friend class IexAnnouncements<IexDeepPlus>;
@@ -61,6 +69,7 @@ private:
 
     [[nodiscard]] bool is_empty() const noexcept { return order_books_.live_orders() == 0; }
     static void forget_open() noexcept {}
+    static void move_open(const IexDeepPlus&, std::uint16_t, std::uint16_t) noexcept {}
     static void swap_open(const IexDeepPlus&, std::int64_t) noexcept {}
     template <class Handler>
     void apply_own(char type, std::uint16_t book, const IexMessage& message, Handler& handler);

@@ -89,6 +89,7 @@ enum class IexSnapFailure : std::uint8_t {
     bad_length,         ///< The response is not as long as its start says.
     bad_data,           ///< Data that is not a segment of one message.
     other_stream,       ///< Data of another message protocol, channel or session.
+    after_end,          ///< An end of the session that is not its last message.
     bad_number,         ///< Data with a higher number than the end, or an end below the requested number.
 };
 
@@ -108,6 +109,7 @@ enum class IexSnapFailure : std::uint8_t {
         case IexSnapFailure::bad_length: return "its snapshot is not as long as it says";
         case IexSnapFailure::bad_data: return "its snapshot has data that is not one message";
         case IexSnapFailure::other_stream: return "its snapshot has data of another feed or session";
+        case IexSnapFailure::after_end: return "its snapshot has the end of a session that went on after it";
         case IexSnapFailure::bad_number: return "its snapshot has numbers that contradict its end";
     }
     return "unknown";
@@ -147,6 +149,7 @@ private:
     std::uint64_t left_{0};  // bytes of the response after the messages that were read; 0: no start yet
     std::uint64_t number_{0};
     std::uint64_t newest_{0};  // highest number of data
+    std::uint64_t ended_{0};   // number of the end of the session; 0: none
     bool is_complete_{false};
     IexSnapFailure failure_{IexSnapFailure::none};
 };
@@ -225,6 +228,9 @@ void IexSnapshot::read_data(std::span<const std::byte> segment, Visitor&& visit)
     if (message.size() >= kLength && core::load_le<std::uint16_t>(message.data()) == message.size() - kLength)
         message = message.subspan(kLength);
     newest_ = newest_ < packet.sequence ? packet.sequence : newest_;
+    const bool is_end = message.size() >= iex_layout::kSystemEventBytes && message[0] == std::byte{'S'} &&
+                        message[iex_layout::kCodeAt] == std::byte{'C'};
+    if (is_end) ended_ = packet.sequence;
     visit(message, packet.sequence);
 }
 
@@ -235,6 +241,7 @@ inline void IexSnapshot::read_end(std::span<const std::byte> message) noexcept {
     number_ = core::load_le<std::uint64_t>(message.data() + at::kBodyAt);
     constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
     if (number_ < newest_ || number_ < minimum_ || number_ >= kMax) return fail(IexSnapFailure::bad_number);
+    if (ended_ != 0 && ended_ != number_) return fail(IexSnapFailure::after_end);
     is_complete_ = true;
 }
 

@@ -272,7 +272,8 @@ template <class Newest, EventHandler Handler>
 bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
     const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
     if (!same_place || !rebuilt.books_.is_complete() || !wants_rebuild()) return false;
-    return books_.adopt(rebuilt.books_, newest, arrival, handler);
+    return books_.adopt(rebuilt.books_, newest, tracker_.next() - 1, arrival, handler,
+                        [](std::uint16_t, std::uint16_t) {});
 }
 
 template <>

@@ -60,9 +60,7 @@ template <class Handler>
 inline typename BookPublisher<Books>::TopOfBook BookPublisher<Books>::top_of_book(std::uint16_t book) const noexcept {
     const auto& entry = books_[book];
     const auto top = order_books_.top(book);
-    const bool incomplete = !complete_ || !order_books_.is_complete(book);
-    const auto flags =
-        static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.trading.is_halted() ? kHalted : 0));
+    const auto flags = flags_of(book);
     const bool same = top == entry.top && (flags == entry.flags || (!entry.published && !sends_books<Handler>()));
     return {top, flags, !same};
 }
@@ -455,49 +453,6 @@ void BookPublisher<Books>::publish_empty(std::uint16_t book, const Context& cont
         }
     }
     if (current.changed) publish_quote(books_[book], current, last_flag<Handler>(), context, handler);
-}
-
-template <class Books>
-template <class Newest, EventHandler Handler>
-bool BookPublisher<Books>::adopt(BookPublisher& rebuilt, const Newest& newest, const Arrival& arrival,
-                                 Handler& handler) {
-    if (sends_orders_ && !rebuilt.lists_all_) return false;
-    for (const auto& entry : rebuilt.books_.entries()) {
-        if (books_.translate(rebuilt.books_, entry.instrument) == kNoInstrument) return false;
-    }
-    std::swap(order_books_, rebuilt.order_books_);
-    std::swap(order_list_, rebuilt.order_list_);
-    books_.swap_entries(rebuilt.books_);
-    rebuilt.lists_all_ = false;
-    ++snapshot_;
-    next_snapshot_ = 0;
-    missed_snapshot_ = kNoSnapshot;
-    live_orders_.set(order_books_.live_orders());
-    complete_ = true;
-    rebuilt.complete_ = false;
-
-    const auto publish = [&](auto event, InstrumentId instrument) {
-        event.instrument = instrument;
-        event.channel = arrival.channel;
-        event.receive_utc_ns = arrival.receive_utc_ns;
-        event.receive_ticks = arrival.receive_ticks;
-        if constexpr (requires { event.flags; }) event.flags |= last_flag<Handler>();
-        emit(counters_, handler, event);
-    };
-    has_channel_state_ = has_channel_state_ || rebuilt.has_channel_state_;
-    in_market_hours_ = rebuilt.in_market_hours_;
-    if (newest.channel.feed_sequence != 0) publish(newest.channel, kNoInstrument);
-    for (auto& entry : books_.entries()) {
-        entry.snapshot = 0;
-        if (entry.is_unsorted) unsorted_.add();
-        const auto there = std::exchange(entry.instrument, books_.translate(rebuilt.books_, entry.instrument));
-        const auto* const before = rebuilt.books_.find_same(entry);
-        const bool is_known = before != nullptr && before->trading == entry.trading;
-        if (!is_known && newest.states[there].feed_sequence != 0) publish(newest.states[there], entry.instrument);
-        if (newest.quotes[there].feed_sequence != 0) publish(newest.quotes[there], entry.instrument);
-    }
-    if constexpr (requires { books_.list_instruments(); }) books_.list_instruments();
-    return true;
 }
 
 }  // namespace millpond::feed

@@ -5,6 +5,8 @@
 #include <limits>
 #include <memory_resource>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <millpond/core/endian.hpp>
@@ -14,6 +16,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/iex_layout.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/name_text.hpp>
 #include <millpond/feed/order_books.hpp>
 
 namespace millpond::feed {
@@ -28,8 +31,10 @@ namespace millpond::feed {
 ///
 /// Derived has own_bytes(type), the minimum bytes of a type that changes books, or 0,
 /// apply_own(type, book, message, handler), forget_open(), which drops what waits for more messages,
-/// swap_open(other, utc_ns), which swaps that with another object's, and is_empty(), which is true while a
-/// start-of-messages event may make the books complete.
+/// move_open(rebuilt, from, to), which compares what waits of a book with that of a rebuilt one, swap_open(other,
+/// utc_ns), which swaps that with another object's, and is_empty(), which is true while a start-of-messages event may
+/// make the books complete. Of snapshots: is_in_snapshots(type), whether they have messages of a type that changes
+/// books, and snapshot_fault(book, message), what they do not have; `book` is a number as of IexInstruments::find.
 template <class Derived>
 class IexBooks : public BookPublisher<IexInstruments<BookEntry>>, public IexAnnouncements<Derived> {
 public:
@@ -43,6 +48,12 @@ public:
     /// Applies one message without framing.
     template <EventHandler Handler>
     void apply(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival, Handler& handler);
+
+    /// Applies a message of a snapshot, whose levels or orders are all in the book, and once. Returns what no snapshot
+    /// has, and with what the message is then not applied or rejected; empty: nothing.
+    template <EventHandler Handler>
+    [[nodiscard]] std::string apply_snapshot(std::span<const std::byte> message, const Arrival& arrival,
+                                             Handler& handler);
 
     template <class Handler>
     void clear(ClearReason reason, bool complete, const Arrival& arrival, Handler& handler) {
@@ -61,8 +72,10 @@ public:
     }
     /// Swaps the books with those of `rebuilt`, as BookPublisher::adopt.
     template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(Derived& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
-        if (!BookPublisher::adopt(rebuilt, newest, arrival, handler)) return false;
+    [[nodiscard]] bool adopt(Derived& rebuilt, const Newest& newest, std::uint64_t sequence, const Arrival& arrival,
+                             Handler& handler) {
+        const auto on_moved = [&](std::uint16_t from, std::uint16_t to) { self().move_open(rebuilt, from, to); };
+        if (!BookPublisher::adopt(rebuilt, newest, sequence, arrival, handler, on_moved)) return false;
         self().swap_open(rebuilt, arrival.receive_utc_ns);
         return true;
     }
@@ -130,6 +143,31 @@ void IexBooks<Derived>::apply(std::span<const std::byte> bytes, std::uint64_t se
     if (least == 0) return counters_.unknown.add();
     if (bytes.size() < least) return counters_.rejected.add();
     this->apply_shared(type, message, last_flag<Handler>(), handler);
+}
+
+template <class Derived>
+template <EventHandler Handler>
+std::string IexBooks<Derived>::apply_snapshot(std::span<const std::byte> bytes, const Arrival& arrival,
+                                              Handler& handler) {
+    const char type = bytes.empty() ? '\0' : static_cast<char>(bytes[0]);
+    const auto of_symbol = [&](std::string_view what) {
+        if (bytes.size() < iex_layout::kWithSymbolBytes || type == 'S') return std::string{what};
+        const auto name =
+            padded_name<Symbol::capacity()>(bytes.subspan(iex_layout::kSymbolAt, iex_layout::kSymbolBytes));
+        return std::string{what} + " of '" + std::string{name ? name->view() : std::string_view{"?"}} + "'";
+    };
+    const auto of_type = [&](std::string_view what) { return of_symbol(std::string{what} + " of type " + type); };
+    const auto least = Derived::own_bytes(type);
+    if (type == 'T' || type == 'B' || type == 'A' || (least != 0 && !Derived::is_in_snapshots(type)))
+        return of_type("a message");
+    if (least != 0 && bytes.size() >= least) {
+        const auto book = books_.find(bytes.data() + iex_layout::kSymbolAt);
+        const auto fault = self().snapshot_fault(book, IexMessage{bytes.data(), 1, arrival});
+        if (!fault.empty()) return of_symbol(fault);
+    }
+    const auto rejected = counters_.rejected.read();
+    apply(bytes, 1, arrival, handler);
+    return counters_.rejected.read() == rejected ? std::string{} : of_type("a damaged message");
 }
 
 }  // namespace millpond::feed

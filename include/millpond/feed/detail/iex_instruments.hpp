@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -33,6 +34,11 @@ public:
         entries_.reserve(entries);
     }
 
+    /// The number of the symbol's entry; kNone if there is none.
+    [[nodiscard]] std::uint16_t find(const std::byte* symbol) const noexcept {
+        const auto number = index_.find(core::load_le<std::uint64_t>(symbol));
+        return number == kNoInstrument ? kNone : static_cast<std::uint16_t>(number);
+    }
     /// The number of the symbol's entry, a new one for a new symbol. A result of kMaxBooks or more is kNone or kNoName.
     [[nodiscard]] std::uint16_t find_or_name(const std::byte* symbol) noexcept {
         const auto key = core::load_le<std::uint64_t>(symbol);
@@ -66,6 +72,15 @@ public:
         std::swap(index_, other.index_);
         std::swap(entries_, other.entries_);
     }
+    /// Number of entries that can be added.
+    [[nodiscard]] std::size_t room() const noexcept {
+        return std::min<std::size_t>(entries_.capacity(), kMaxBooks) - entries_.size();
+    }
+    /// Adds the symbol and instrument of another table's entry. Null if the symbol is here or there is no room.
+    [[nodiscard]] Entry* add_same(const Entry& other) noexcept {
+        if (room() == 0 || find_same(other) != nullptr) return nullptr;
+        return append(other.instrument, key_of(other));
+    }
     /// The entry of the symbol of another table's entry; null if there is none.
     [[nodiscard]] const Entry* find_same(const Entry& other) const noexcept {
         const auto number = index_.find(key_of(other));
@@ -87,12 +102,15 @@ private:
     [[gnu::cold]] std::uint16_t add(std::uint64_t key, const std::byte* symbol) noexcept {
         const auto name = padded_name<Symbol::capacity()>({symbol, iex_layout::kSymbolBytes});
         if (!name) return kNoName;
-        if (entries_.size() == entries_.capacity() || entries_.size() == kMaxBooks) return kNone;
+        if (room() == 0) return kNone;
         const auto id = instruments_->find_or_add(venue_, *name);
         if (id == kNoInstrument) return kNone;
-        static_cast<void>(index_.add(key, static_cast<std::uint32_t>(entries_.size())));
-        entries_.push_back(start(id, key));  // never allocates: reserved in the constructor
+        static_cast<void>(append(id, key));
         return static_cast<std::uint16_t>(entries_.size() - 1);
+    }
+    [[nodiscard]] Entry* append(InstrumentId instrument, std::uint64_t key) noexcept {
+        static_cast<void>(index_.add(key, static_cast<std::uint32_t>(entries_.size())));
+        return &entries_.emplace_back(start(instrument, key));  // never allocates: reserved in the constructor
     }
 
     InstrumentTable* instruments_;

@@ -58,11 +58,9 @@ public:
         const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
         if (!symbol) return kNoName;
         const auto id = instruments_->find_or_add(venue_, *symbol);
-        if (id == kNoInstrument || entries_.size() == entries_.capacity() || entries_.size() == kMaxBooks) return kNone;
+        if (id == kNoInstrument || room() == 0) return kNone;
         if (of_instrument_[id] != kNone) return kNoName;
-        of_instrument_[id] = of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
-        // Never allocates: reserved in the constructor.
-        entries_.push_back({.instrument = id, .locate = locate, .stock = name});
+        static_cast<void>(append({.instrument = id, .locate = locate, .stock = name}));
         return of_locate_[locate];
     }
     /// Returns an empty symbol if the locate has no name yet.
@@ -93,6 +91,16 @@ public:
             of_instrument_[entries_[book].instrument] = static_cast<std::uint16_t>(book);
     }
 
+    /// Number of entries that can be added.
+    [[nodiscard]] std::size_t room() const noexcept {
+        return std::min<std::size_t>(entries_.capacity(), kMaxBooks) - entries_.size();
+    }
+    /// Adds the locate, name and instrument of another table's entry. Null if one of them is here or there is no room.
+    [[nodiscard]] Entry* add_same(const Entry& other) noexcept {
+        const bool is_here = of_locate_[other.locate] != kNone || of_instrument_[other.instrument] != kNone;
+        if (is_here || room() == 0) return nullptr;
+        return append({.instrument = other.instrument, .locate = other.locate, .stock = other.stock});
+    }
     /// The entry of the stock locate of another table's entry; null if there is none.
     [[nodiscard]] const Entry* find_same(const Entry& other) const noexcept {
         const auto book = find(other.locate);
@@ -112,6 +120,11 @@ public:
     void forget() noexcept { clear(); }
 
 private:
+    [[nodiscard]] Entry* append(const Entry& entry) noexcept {
+        of_instrument_[entry.instrument] = of_locate_[entry.locate] = static_cast<std::uint16_t>(entries_.size());
+        return &entries_.emplace_back(entry);  // never allocates: reserved in the constructor
+    }
+
     InstrumentTable* instruments_;
     Venue venue_;
     std::pmr::vector<std::uint16_t> of_locate_;

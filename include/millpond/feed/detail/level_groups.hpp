@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace millpond::feed {
@@ -28,12 +29,38 @@ public:
         bool is_bid{false};
     };
 
+    /// What a book in transition lacks of its group, beside the changes that wait.
+    enum class Missing : std::uint8_t {
+        nothing,
+        in_book,  ///< Changes that the book has already.
+        lost,     ///< Changes that were dropped.
+    };
+
     LevelGroups(std::size_t books, std::pmr::memory_resource* memory)
         : groups_(books, Group{}, memory), slots_(kChanges, Slot{}, memory) {
         clear();
     }
 
     [[nodiscard]] bool is_open(std::uint16_t book) const noexcept { return groups_[book].first != kNone; }
+    /// Whether the book is as after its last complete group.
+    [[nodiscard]] bool is_settled(std::uint16_t book) const noexcept {
+        return groups_[book].first == kNone && groups_[book].missing == Missing::nothing;
+    }
+    [[nodiscard]] Missing missing(std::uint16_t book) const noexcept { return groups_[book].missing; }
+    /// The group lacks more changes, until settle.
+    void set_missing(std::uint16_t book, Missing missing) noexcept {
+        auto& now = groups_[book].missing;
+        if (now == Missing::nothing) ++unsettled_;
+        now = missing;
+    }
+    /// The book's group is complete. Returns what it lacked.
+    Missing settle(std::uint16_t book) noexcept {
+        close(book);
+        if (groups_[book].missing != Missing::nothing) --unsettled_;
+        return std::exchange(groups_[book].missing, Missing::nothing);
+    }
+    /// Number of changes that wait.
+    [[nodiscard]] std::size_t size(std::uint16_t book) const noexcept { return groups_[book].count; }
     /// Number of open groups.
     [[nodiscard]] std::size_t open() const noexcept { return open_; }
 
@@ -63,7 +90,7 @@ public:
             copied_[count++] = slots_[slot].change;
         return std::span{copied_}.first(count);
     }
-    /// Forgets the book's group, if it has one.
+    /// Forgets the changes of the book's group, if it is open.
     void close(std::uint16_t book) noexcept {
         auto& group = groups_[book];
         if (group.first == kNone) return;
@@ -73,9 +100,12 @@ public:
         group.first = kNone;
         group.count = 0;
     }
-    /// Forgets all groups. O(open groups).
+    /// Forgets all groups. O(open groups), or O(books) if a group lacks changes.
     void clear() noexcept {
         while (oldest_ != kNoBook) close(oldest_);
+        if (std::exchange(unsettled_, 0) != 0) {
+            for (auto& group : groups_) group.missing = Missing::nothing;
+        }
         if (free_ != kNone) return;
         for (std::uint32_t i = 0; i < kChanges; ++i) slots_[i].next = i + 1 == kChanges ? kNone : i + 1;
         free_ = 0;
@@ -102,7 +132,9 @@ private:
         std::uint16_t count{0};
         std::uint16_t before{kNoBook};  // the book whose group was opened before, and after
         std::uint16_t after{kNoBook};
+        Missing missing{Missing::nothing};
     };
+    static_assert(sizeof(Group) == 24);
     struct Slot {
         Change change{};
         std::uint32_t next{kNone};
@@ -130,6 +162,7 @@ private:
     std::uint16_t oldest_{kNoBook};
     std::uint16_t newest_{kNoBook};
     std::size_t open_{0};
+    std::size_t unsettled_{0};  // groups that lack changes
 };
 
 }  // namespace millpond::feed
