@@ -45,6 +45,17 @@ void IexHistory::add(std::span<const std::byte> datagram) {
     stream.records.resize(stream.next.number - stream.first);
 }
 
+void IexHistory::restart() {
+    const std::lock_guard lock{mutex_};
+    streams_.clear();
+    ++restarts_;
+}
+
+std::uint64_t IexHistory::restarts() const {
+    const std::lock_guard lock{mutex_};
+    return restarts_;
+}
+
 const IexHistory::Stream* IexHistory::find(std::uint16_t protocol, const feed::IexSession& session) const {
     const auto found = streams_.find({protocol, session.channel});
     return found != streams_.end() && found->second.session == session.number ? &found->second : nullptr;

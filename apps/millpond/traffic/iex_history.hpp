@@ -33,6 +33,11 @@ public:
     /// Adds the messages of a datagram; other datagrams change nothing.
     void add(std::span<const std::byte> datagram);
 
+    /// Forgets all messages: the capture is sent again.
+    void restart();
+    /// Number of restarts.
+    [[nodiscard]] std::uint64_t restarts() const;
+
     /// Number of the session's next message, and its offset; nullopt for a session that is not the channel's newest.
     struct Next {
         std::uint64_t number{0};
@@ -71,6 +76,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<std::pair<std::uint16_t, std::uint32_t>, Stream> streams_;  // by protocol and channel
+    std::uint64_t restarts_{0};
 };
 
 template <class Visitor>

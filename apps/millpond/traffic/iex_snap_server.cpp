@@ -44,7 +44,7 @@ std::vector<std::byte> IexSnapServer::answer(std::span<const std::byte> bytes) {
     };
     const auto request = feed::IexSnapRequest::read(bytes);
     if (!request) return error('U');
-    // The request does not name the feed.
+    const auto restart = history_.restarts();
     std::optional<std::uint16_t> protocol;
     bool has_channel = false;
     for (const auto each : {feed::iex_layout::kDeep, feed::iex_layout::kDeepPlus}) {
@@ -52,8 +52,10 @@ std::vector<std::byte> IexSnapServer::answer(std::span<const std::byte> bytes) {
         has_channel = has_channel || history_.has_channel(each, request->session.channel);
     }
     if (!protocol) return error(has_channel ? 'S' : 'C');
-    auto& state = states_.try_emplace(request->session.channel, *protocol, request->session).first->second;
-    if (!(state.session() == request->session)) state = IexSnapshotState{*protocol, request->session};
+    const Followed begin{.state = {*protocol, request->session}, .restart = restart};
+    auto& followed = states_.try_emplace({*protocol, request->session.channel}, begin).first->second;
+    auto& state = followed.state;
+    if (!(state.session() == request->session) || followed.restart != restart) followed = begin;
     history_.visit(*protocol, request->session, {state.number() + 1, std::numeric_limits<std::uint64_t>::max()},
                    [&](const IexHistory::Message& message) {
                        // A capture that begins within a session, or has a hole, has no state behind it.
@@ -61,7 +63,8 @@ std::vector<std::byte> IexSnapServer::answer(std::span<const std::byte> bytes) {
                        state.apply(message);
                        return true;
                    });
-    if (state.number() == 0 || state.number() < request->minimum) return error('R');
+    const bool is_valid = history_.restarts() == restart;
+    if (!is_valid || state.number() == 0 || state.number() < request->minimum) return error('R');
     snapshots_.fetch_add(1, std::memory_order_relaxed);
     return state.response();
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/iex_snap.hpp>
@@ -17,7 +18,8 @@
 namespace millpond::traffic {
 
 /// A server of DEEP SNAP and DEEP+ SNAP snapshots, of the messages that have been published so far. It accepts every
-/// token, and rejects other channels and sessions, and numbers that were not reached.
+/// token, and rejects other channels and sessions, and numbers that were not reached. A request does not name the feed:
+/// if both have the session, the snapshot is of DEEP+.
 ///
 /// Threads: one; counts on any.
 /// Source:  iex_snap.hpp.
@@ -40,8 +42,14 @@ private:
     /// The response to a request.
     [[nodiscard]] std::vector<std::byte> answer(std::span<const std::byte> request);
 
+    /// A state of the messages since the history's restart of this number.
+    struct Followed {
+        IexSnapshotState state;
+        std::uint64_t restart;
+    };
+
     const IexHistory& history_;
-    std::map<std::uint32_t, IexSnapshotState> states_;  // by channel
+    std::map<std::pair<std::uint16_t, std::uint32_t>, Followed> states_;  // by protocol and channel
     StreamServer streams_;
     std::atomic<std::uint64_t> requests_{0};
     std::atomic<std::uint64_t> snapshots_{0};

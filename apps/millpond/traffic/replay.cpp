@@ -166,7 +166,10 @@ int send_capture(const ReplayOptions& options, Sending& sending) {
             all = sending.send(source);
         }
         const bool nothing = all && source.reader().counts().datagrams == source.passed_over();
-        if (all && options.loop && !nothing) continue;
+        if (all && options.loop && !nothing) {
+            if (serving) serving->history().restart();
+            continue;
+        }
         print_skipped(source);
         if (options.report) fmt::print("{}", report.text(traffic::kReportedGaps));
         // A receiver that lost the last messages requests them after the end.
