@@ -44,6 +44,7 @@ public:
     ArbitratedLines(const FeedConfig& config, const RerequestSettings& rerequest)
         : arbiter_({.held = rerequest.has_server() ? kHeldForServer : kHeldForLine,
                     .from_first = rerequest.has_server() && rerequest.rerequest_start}),
+          limit_(gap_limit(rerequest)),
           window_ticks_(reorder_ticks(config)),
           join_ticks_(std::max(window_ticks_, join_ticks())) {
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
@@ -142,6 +143,7 @@ public:
             visitor("rerequests", "Requests for messages that no line delivered.", asker_->requests());
             visitor("rerequest_retries", "Requests repeated because no answer arrived.", asker_->retries());
         }
+        visitor("rerequest_timeouts", "Gaps that were given up although a server still answered.", timeouts_);
         visitor("rerequest_datagrams", "Datagrams from the re-request server.", got.datagrams);
         visitor("rerequest_used", "Datagrams from the re-request server with missing messages.", got.used);
         visitor("rerequest_refused", "Datagrams from the re-request server with messages that were not requested.",
@@ -155,7 +157,8 @@ private:
     // Maximum numbers of datagrams that wait behind a gap, which the other line or the server may fill.
     static constexpr std::size_t kHeldForLine = 512;
     static constexpr std::size_t kHeldForServer = 8'192;
-    static constexpr std::uint64_t kMaxByDatagram = 1'000;  // messages of a gap that are requested by UDP
+    static constexpr std::uint64_t kMaxByDatagram = 1'000;     // messages of a gap that are requested by UDP
+    static constexpr std::uint64_t kMaxCounted = 100'000'000;  // messages of a gap that lengthen its time
     static constexpr std::uint64_t kApart =
         3;  // consecutive datagrams of another session; more than occur at the start of a session
 
@@ -189,6 +192,10 @@ private:
 
     template <class Target>
     void check_gap(Target& target) {
+        if (stream_ && stream_->is_open()) [[unlikely]] {
+            const bool is_missing = arbiter_.holding() && target.session() == by_stream_.session;
+            if (!is_missing || target.next() >= by_stream_.end) stop_stream();
+        }
         if (!arbiter_.holding()) return;
         const auto now = core::ticks();
         const bool joining = arbiter_.joining(target);
@@ -201,6 +208,12 @@ private:
     /// Requests the messages of a gap: by TCP if they are more than a datagram may request, or if UDP brings no answer.
     /// False if there is nothing to wait for.
     [[nodiscard]] bool request(const Arbiter::MissingRange& gap, std::uint64_t now) {
+        if (is_overdue(gap, now)) {
+            timeouts_.add();
+            if (asker_) asker_->forget();
+            if (stream_) stop_stream();
+            return false;
+        }
         const bool continues = gap.session == by_stream_.session && gap.first < by_stream_.end;
         const bool is_large = stream_ && gap.last - gap.first >= kMaxByDatagram;
         const bool by_datagrams = asker_ && !continues && !is_large;
@@ -213,14 +226,33 @@ private:
         if (!stream_) return false;
         if (!continues) by_stream_ = {.session = gap.session, .end = gap.last + 1};
         if (const auto wanted = stream_asker_->due(gap.session, gap.first, gap.last, now)) {
-            stream_->send(Format::request(*wanted));
+            stream_->send(Format::request(*wanted), max_bytes(wanted->count));
             if (!stream_->is_open()) stream_asker_->fail();
         }
         if (!stream_asker_->exhausted(now)) return true;
         stream_asker_->give_up();
+        stop_stream();
+        return false;
+    }
+    void stop_stream() {
+        stream_asker_->forget();
         stream_->close();
         by_stream_ = {};
-        return false;
+    }
+    /// Bytes of an answer with so many messages, however it is divided into segments.
+    [[nodiscard]] static std::uint64_t max_bytes(std::uint64_t messages) noexcept {
+        constexpr std::uint64_t kHeartbeats = 65'536;
+        constexpr std::uint64_t kPerMessage = 1'024;
+        return kHeartbeats + kPerMessage * std::min(messages, std::uint64_t{1} << 50U);
+    }
+    /// Whether a gap, or what is left of it, has been requested for too long, though answers bring a part of it.
+    [[nodiscard]] bool is_overdue(const Arbiter::MissingRange& gap, std::uint64_t now) noexcept {
+        if (!(gap.session == requested_.session) || gap.first < requested_.first || gap.first > requested_.last) {
+            const auto messages = std::min(gap.last - gap.first + 1, kMaxCounted);
+            requested_ = gap;
+            until_ticks_ = now + limit_.ticks + messages * limit_.ticks_per_message;
+        }
+        return now > until_ticks_;
     }
 
     std::optional<net::UdpReceiver> second_;
@@ -235,6 +267,10 @@ private:
     } by_stream_;
     Arbiter arbiter_;
     core::Tally refused_;
+    core::Tally timeouts_;
+    GapLimit limit_;
+    Arbiter::MissingRange requested_{};  // the gap that is requested, as it was at first
+    std::uint64_t until_ticks_{0};       // when it is given up
     std::array<SharedSessionsApart, Arbiter::kLines> apart_;
     std::uint64_t window_ticks_;
     std::uint64_t join_ticks_;

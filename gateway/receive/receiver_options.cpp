@@ -67,4 +67,12 @@ feed::RerequesterOptions stream_rerequester_options(const RerequestSettings& set
             .tries = kStreamTries};
 }
 
+GapLimit gap_limit(const RerequestSettings& settings) {
+    constexpr int kUnanswered = 2;  // times the requests that a silent server gets by UDP and TCP
+    constexpr int kWaits = ((1 << kTries) - 1) + kStreamWaits * ((1 << kStreamTries) - 1);
+    constexpr std::chrono::microseconds kPerMessage{200};
+    return {.ticks = ticks_of(kUnanswered * kWaits * std::chrono::milliseconds{settings.rerequest_ms}),
+            .ticks_per_message = ticks_of(kPerMessage)};
+}
+
 }  // namespace millpond::gateway

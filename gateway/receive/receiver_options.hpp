@@ -23,4 +23,11 @@ namespace millpond::gateway {
 /// Options of re-requests by TCP.
 [[nodiscard]] feed::RerequesterOptions stream_rerequester_options(const RerequestSettings& settings);
 
+/// Time that a gap may stay open while servers answer: `ticks`, and `ticks_per_message` for each missing message.
+struct GapLimit {
+    std::uint64_t ticks{0};
+    std::uint64_t ticks_per_message{0};
+};
+[[nodiscard]] GapLimit gap_limit(const RerequestSettings& settings);
+
 }  // namespace millpond::gateway

@@ -24,12 +24,13 @@ RequestStream::RequestStream(const net::SocketAddress& server, LengthOf length_o
     segments_.reserve(kMaxSegments);
 }
 
-void RequestStream::send(std::span<const std::byte> request) noexcept {
+void RequestStream::send(std::span<const std::byte> request, std::uint64_t max_bytes) noexcept {
     close();
     segments_.clear();
     begin_ = end_ = 0;
     unsent_.assign(request.begin(), request.end());  // never allocates: reserved in the constructor
     unsent_begin_ = 0;
+    bytes_left_ = max_bytes;
     is_connected_ = is_at_end_ = false;
     connections_.add();
     const int family = server_.family() == net::SocketAddress::Family::ipv6 ? AF_INET6 : AF_INET;
@@ -105,6 +106,11 @@ bool RequestStream::receive() noexcept {
     if (end_ == received_.size()) return true;
     const auto got = ::recv(socket_.get(), received_.data() + end_, received_.size() - end_, 0);
     if (got > 0) {
+        if (static_cast<std::uint64_t>(got) > bytes_left_) {
+            fail();
+            return false;
+        }
+        bytes_left_ -= static_cast<std::uint64_t>(got);
         end_ += static_cast<std::size_t>(got);
         return true;
     }

@@ -28,8 +28,8 @@ public:
     RequestStream(const net::SocketAddress& server, LengthOf length_of, std::size_t receive_buffer = 0);
 
     /// Connects and sends a request of at most kMaxRequestBytes; an earlier connection is closed. What the kernel
-    /// refuses is a failure.
-    void send(std::span<const std::byte> request) noexcept;
+    /// refuses is a failure, and so is an answer of more than `max_bytes`.
+    void send(std::span<const std::byte> request, std::uint64_t max_bytes) noexcept;
     /// Returns the segments of one receive call, valid until the next call; empty if there was nothing.
     [[nodiscard]] std::span<const net::Datagram> poll() noexcept;
     /// Closes the connection.
@@ -66,6 +66,7 @@ private:
     bool is_at_end_{false};  // the server has closed its side
     std::vector<std::byte> unsent_;
     std::size_t unsent_begin_{0};
+    std::uint64_t bytes_left_{0};  // that the server may still send
     std::vector<std::byte> received_;
     std::size_t begin_{0};  // bytes begin_..end_ were received and not passed on
     std::size_t end_{0};

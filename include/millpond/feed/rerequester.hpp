@@ -64,6 +64,9 @@ public:
         first_ = 0;
     }
 
+    /// Forgets the gap: what is still missing of it is a new gap.
+    void forget() noexcept { first_ = 0; }
+
     [[nodiscard]] const core::Tally& requests() const noexcept { return requests_; }
     [[nodiscard]] const core::Tally& retries() const noexcept { return retries_; }
 
