@@ -44,7 +44,8 @@ private:
 ///
 /// Rules has:
 /// - Decoder; kRequestsAll, whether all messages of a session may be requested from the server;
-/// - Snapshots, which reads snapshots and has the functions of itch::GlimpseReader;
+/// - Snapshots, which reads snapshots and has the functions of itch::GlimpseReader, of which pause_ns() is the pause
+///   until the next snapshot of the same session;
 /// - Files, which reads captured messages and has the functions of itch::HistoryReader, or NoFiles;
 /// - kSnapshots, kSnapshotsHelp, kFailures and kSkipped: names and help of counters.
 ///
@@ -115,6 +116,8 @@ public:
             visitor(Rules::kSkipped, "Messages of the feed during a snapshot that the snapshot had already.", skipped_);
             snapshots_->visit_counters(visitor);
         }
+        visitor("rebuild_answers_refused", "Answers of the server with messages that the feed has not shown.",
+                refused_answers_);
         visitor("rebuild_requests", "Requests to the server for past messages.", rerequester_.requests());
     }
 
@@ -165,6 +168,7 @@ private:
     core::Tally failures_;
     core::Tally snapshot_failures_;
     core::Tally skipped_;
+    core::Tally refused_answers_;
     core::Tally copied_bytes_;  // of all attempts
     std::atomic<bool> wanted_{false};
 
@@ -182,14 +186,16 @@ private:
     bool running_{false};
     std::int64_t due_ns_{0};
     std::int64_t pause_ns_{0};
-    bool refused_{false};       // the decoder refused the finished books
-    bool is_ahead_{false};      // the feed did not reach the books in time
-    std::int64_t ready_ns_{0};  // when the books became ready; 0: they are not
+    std::int64_t next_snapshot_ns_{0};  // when the session's next snapshot may be requested
+    bool refused_{false};               // the decoder refused the finished books
+    bool is_ahead_{false};              // the feed did not reach the books in time
+    std::int64_t ready_ns_{0};          // when the books became ready; 0: they are not
     // Members of the rebuild thread.
     std::int64_t until_ns_{0};
-    bool has_snapshot_{false};      // the books began with a snapshot
-    bool ends_in_snapshot_{false};  // with which the session ends
-    std::uint64_t lost_before_{0};  // copies lost before the attempt
+    std::int64_t snapshot_pause_ns_{0};  // the receive thread reads it at the end of the attempt
+    bool has_snapshot_{false};           // the books began with a snapshot
+    bool ends_in_snapshot_{false};       // with which the session ends
+    std::uint64_t lost_before_{0};       // copies lost before the attempt
     std::uint64_t copied_before_{0};
     std::uint64_t behind_snapshot_{0};  // number of the first message that the snapshot does not have
     std::uint64_t trusted_from_{0};

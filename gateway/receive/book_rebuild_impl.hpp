@@ -71,7 +71,9 @@ void BookRebuild<Rules>::beat(const Decoder& decoder) noexcept {
         due_ns_ = 0;
         return;
     }
-    if (now < due_ns_ || phase_.load(std::memory_order_acquire) != Phase::none) return;  // sync "handed on": run
+    const bool is_another = decoder.session() != session_;  // the pause after a snapshot was for the one before
+    if ((now < next_snapshot_ns_ && !is_another) || now < due_ns_) return;
+    if (phase_.load(std::memory_order_acquire) != Phase::none) return;  // sync "handed on": run
     session_ = decoder.session();
     target_ = decoder.sequence().next();
     attempt_midnight_ns_ = midnight_utc_ns_;
@@ -85,8 +87,10 @@ template <class Rules>
 void BookRebuild<Rules>::end_attempt(bool succeeded) noexcept {
     running_ = false;
     wanted_.store(!succeeded, std::memory_order_relaxed);
+    const auto now = core::monotonic_nanos();
+    next_snapshot_ns_ = now + snapshot_pause_ns_;
     if (!succeeded) {
-        due_ns_ = core::monotonic_nanos() + pause_ns_;
+        due_ns_ = now + pause_ns_;
         pause_ns_ = std::min(2 * pause_ns_, book_rebuild::kMaxPauses * options_.first_pause_ns);
     }
     phase_.store(Phase::emptying, std::memory_order_release);  // sync "handed on": run
@@ -137,6 +141,7 @@ void BookRebuild<Rules>::attempt() {
         static_cast<void>(fail_attempt(error.what()));
     }
     files_.reset();
+    if (snapshots_) snapshot_pause_ns_ = snapshots_->pause_ns();
     phase_.store(ready ? Phase::ready : Phase::failed, std::memory_order_release);  // sync "handed on": adopt
 }
 
@@ -232,7 +237,8 @@ bool BookRebuild<Rules>::apply_copies() {
     bool any = false;
     for (auto entry = ring_.front(); entry; entry = ring_.front()) {
         const auto numbers = feed::Sequencing<Decoder>::read(entry->bytes);
-        if (numbers && numbers->session == session_ && numbers->first > books_.next()) break;
+        const bool is_later = numbers && numbers->count != 0 && numbers->first > books_.next();
+        if (is_later && numbers->session == session_) break;
         if (has_snapshot_ && numbers && numbers->first < behind_snapshot_)
             skipped_.add(std::min(behind_snapshot_ - numbers->first, std::uint64_t{numbers->count}));
         books_.add(entry->bytes);
@@ -264,7 +270,16 @@ bool BookRebuild<Rules>::request(std::uint64_t last) {
     if (const auto request = rerequester_.due(session_, books_.next(), last, now))
         server_->send(feed::Sequencing<Decoder>::request(*request));
     const auto datagrams = server_->poll();
-    for (const auto& datagram : datagrams) books_.add(datagram.bytes);
+    // An answer must not move the books beyond what the feed has shown.
+    const auto shown = std::max(last + 1, reached_.load(std::memory_order_relaxed));
+    for (const auto& datagram : datagrams) {
+        const auto numbers = feed::Sequencing<Decoder>::read(datagram.bytes);
+        if (numbers && numbers->end() > shown) {
+            refused_answers_.add();
+        } else {
+            books_.add(datagram.bytes);
+        }
+    }
     if (!datagrams.empty()) return true;
     if (rerequester_.exhausted(now)) {
         rerequester_.give_up();

@@ -15,9 +15,11 @@
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/iex_encoder.hpp>
+#include <millpond/feed/iex_gap_fill.hpp>
 #include <millpond/feed/iex_snap.hpp>
 
 #include "tests/apps/snap_feed.hpp"
+#include "tests/apps/udp_port.hpp"
 
 namespace millpond::app {
 namespace {
@@ -112,6 +114,34 @@ TEST_P(SnapFault, AnEndOfTheSessionThatIsNotTheSnapshotsLastMessageIsNamed) {
     state.apply({.number = number, .bytes = writer_.system_event('C')});
     state.apply({.number = number + 1, .bytes = {}});
     expect_failure(state.response(), "the end of a session that went on after it");
+}
+
+TEST_P(SnapFault, AnAnswerBeyondWhatTheFeedHasShownIsDropped) {
+    net::test::SoupBinPeer peer;
+    const UdpPort fills;
+    auto lines = late_lines("snap-beyond", peer.address(), [&](gateway::iex::DeepSettings& settings) {
+        settings.rerequest = fills.address();
+        settings.rerequest_ms = 1;
+    });
+    RingBooks books{lines};
+    send(lines, 500, 510);
+    accept(peer, lines);
+    send(lines, 510, 520);
+    send(lines, 525, 600);
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
+    while (fills.receive()) {
+    }
+    peer.send(snapshot_before(510));
+    bool is_first = true;
+    ASSERT_TRUE(lines.read_until([&] {
+        const auto request = fills.receive();
+        if (!request || request->bytes.size() == feed::iex_gap_fill::kHeaderBytes) return lines.count("rebuilds") == 1;
+        if (std::exchange(is_first, false)) fills.send(session_.bytes[700], request->from);
+        for (std::size_t i = 520; i < 525; ++i) fills.send(session_.bytes[i], request->from);
+        return lines.count("rebuilds") == 1;
+    })) << lines.rebuild_failure();
+    EXPECT_EQ(lines.count("rebuild_answers_refused"), 1U);
+    expect_books_of_the_day(lines, books, 600);
 }
 
 INSTANTIATE_TEST_SUITE_P(DeepAndDeepPlus, SnapFault, ::testing::Values(WireFormat::iex_deep, WireFormat::iex_deep_plus),

@@ -235,6 +235,14 @@ TEST_F(IexDeepRebuild, ALossAfterTheHandOverForgetsTheTransition) {
     EXPECT_EQ(quote("AAPL")->flags & ~kLast, 0);
 }
 
+TEST_F(IexDeepRebuild, AHeartbeatFarAheadHoldsNothingBack) {
+    send(5, {level('8', "AAPL", 100, 10)});
+    build(5, {level('8', "AAPL", 100, 10)});
+    rebuilt_.add(datagram(1'000'000, {}));
+    EXPECT_FALSE(rebuilt_.missing_until());
+    EXPECT_TRUE(hand_over());
+}
+
 TEST_F(IexDeepRebuild, ASnapshotWithTheEndOfTheSessionEndsIt) {
     send(5, {level('8', "AAPL", 100, 10)});
     build(5, {kept(writer_.system_event('C'))});

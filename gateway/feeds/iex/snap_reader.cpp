@@ -59,6 +59,13 @@ private:
     std::vector<Order> orders_;
 };
 
+/// Another request would get the same answer.
+bool is_permanent(feed::IexSnapFailure failure) {
+    using enum feed::IexSnapFailure;
+    return failure == bad_token || failure == bad_channel || failure == bad_session || failure == unknown_message ||
+           failure == quota_exceeded;
+}
+
 /// A connection to the server.
 class Connection {
 public:
@@ -141,7 +148,7 @@ std::uint64_t SnapReader::read(const feed::IexSession& session, std::uint64_t mi
     try {
         Connection connection{options_.server, bytes, [&] {
                                   SnapQuota quota{fmt::format("{}{}", options_.quota_file, session.channel)};
-                                  static_cast<void>(quota.count(core::utc_nanos()));
+                                  pause_ns_ = static_cast<std::int64_t>(quota.count(core::utc_nanos())) * kPerRequestNs;
                                   requests_.add();
                               }};
         auto heard_ns = core::monotonic_nanos();
@@ -161,6 +168,7 @@ std::uint64_t SnapReader::read(const feed::IexSession& session, std::uint64_t mi
             heard_ns = now;
             end += got;
             const auto read = snapshot.receive(std::span{received_}.first(end), keep);
+            if (is_permanent(snapshot.failure())) pause_ns_ = kRejectedNs;
             if (snapshot.failure() != feed::IexSnapFailure::none)
                 throw std::runtime_error(std::string{to_string(snapshot.failure())});
             std::memmove(received_.data(), received_.data() + read, end - read);

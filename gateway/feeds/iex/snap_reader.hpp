@@ -42,6 +42,11 @@ public:
                        const std::function<bool()>& goes_on);
 
     [[nodiscard]] std::string server() const { return options_.server.to_string(); }
+    /// Pause until the next request: it grows with the number of the day's requests, so that those suffice for a day in
+    /// which each is needed, and is kRejectedNs after an answer that another request would get too.
+    [[nodiscard]] std::int64_t pause_ns() const noexcept { return pause_ns_; }
+    static constexpr std::int64_t kPerRequestNs = 70'000'000;  // 1 to 1,000 times this are 9.7 hours
+    static constexpr std::int64_t kRejectedNs = 300'000'000'000;
     /// Snapshots that were read to their end.
     [[nodiscard]] const core::Tally& snapshots() const noexcept { return snapshots_; }
     template <class Visitor>
@@ -52,6 +57,7 @@ public:
 private:
     Options options_;
     std::vector<std::byte> received_;
+    std::int64_t pause_ns_{0};
     core::Tally snapshots_;
     core::Tally requests_;
 };

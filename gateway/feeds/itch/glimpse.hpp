@@ -38,6 +38,7 @@ public:
                        const std::function<bool()>& goes_on);
 
     [[nodiscard]] std::string server() const { return connection_.server().to_string(); }
+    [[nodiscard]] static std::int64_t pause_ns() noexcept { return 0; }
     /// Snapshots that were read to their end.
     [[nodiscard]] const core::Tally& snapshots() const noexcept { return snapshots_; }
     template <class Visitor>

@@ -57,8 +57,8 @@ public:
     }
     /// The snapshot is complete; `next` is the number of the first message that it does not have, at least 1.
     void end_snapshot(std::uint64_t next) noexcept;
-    /// Applies a datagram, or holds it until the missing messages before it arrive. Datagrams of other sessions and
-    /// messages received before change nothing.
+    /// Applies a datagram, or holds it until the missing messages before it arrive. Datagrams of other sessions,
+    /// messages received before and heartbeats change nothing.
     void add(std::span<const std::byte> datagram);
 
     /// Number of the first missing message.
@@ -186,6 +186,8 @@ void BookRebuilder<Decoder>::begin(const Session& session, std::int64_t midnight
 
 template <class Decoder>
 void BookRebuilder<Decoder>::add(std::span<const std::byte> datagram) {
+    const auto numbers = Sequencing<Decoder>::read(datagram);
+    if (numbers && numbers->count == 0) return;
     auto to = target();
     arbiter_.receive(LineArbiter<Decoder>::kAnswers, datagram, arrival_, to);
 }
