@@ -117,6 +117,10 @@ Advice advice(Stage stage) noexcept {
             return {"Consumers of this sink have missed events; it marks the quotes before them incomplete.",
                     "Find out why the sink was slow (a full disk: `df -h`), raise the ring's `capacity`, or use `mode "
                     "= \"conflate\"`."};
+        case Stage::checkpoint:
+            return {"Books of readers that begin in the journal come later, and segments are kept for longer.",
+                    "Check the disk of the journal (`df -h`), raise `segment_bytes`, or reduce the load of the sink's "
+                    "processor (`top -H`)."};
         case Stage::exposed:
             return {"Anyone who reaches the address can read quotes, or the token on its way.",
                     "Set `token_file` and `tls_certificate` with `tls_key`, or listen on 127.0.0.1; "

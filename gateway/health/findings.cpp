@@ -77,6 +77,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::sink_disconnected: return "sink disconnected";
         case Stage::sink_behind: return "sink behind";
         case Stage::sink_lost: return "sink lost events";
+        case Stage::checkpoint: return "checkpoint overdue";
         case Stage::exposed: return "exposed";
     }
     return "unknown";
@@ -323,6 +324,13 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
                     fmt::format("the ring overwrote {} events before the sink read them, the last {} ago",
                                 sink.lost.count - sink.lost.before, seconds(now - sink.lost.last)),
                     Stage::sink_lost);
+    }
+    if (sink.checkpoint_overdue.holds) {
+        add_finding(service::Severity::warning, sink.checkpoint_overdue.since,
+                    fmt::format("the newest checkpoint of the books is {} s old, although there are events for the "
+                                "next one{}",
+                                sink.checkpoint_age_seconds, cause),
+                    Stage::checkpoint);
     }
     if (!sink.exposed.empty()) add_finding(service::Severity::warning, sink.since, sink.exposed, Stage::exposed);
     return found;

@@ -296,10 +296,13 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     state.clients_departed = health.clients_departed;
     state.clients_accepted = health.clients_accepted;
     state.replays = health.replays;
+    state.replays_failed = health.replays_failed;
     state.connected = health.connected;
     state.stalled.update(health.clients_stalled, now);
     state.refused.update(health.refused_messages, now);
     state.failed.update(health.failures, now);
+    state.checkpoint_overdue.update(health.overdue_checkpoint_seconds != 0, now);
+    state.checkpoint_age_seconds = health.overdue_checkpoint_seconds;
     state.disconnected.update(!state.connected.value_or(true), now);
     // A sink that the ring laps loses its oldest waiting events, so they are never old although nothing is passed on.
     const auto passed_on = state.account.delivered + state.account.filtered + state.account.refused;

@@ -109,12 +109,13 @@ std::string json_of(const RingState& ring) {
 
 std::string json_of(const SinkState& sink, Utc utc) {
     return fmt::format(
-        R"({{"name":{},"type":"{}","ring":{},"clients":{},"replays":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
+        R"({{"name":{},"type":"{}","ring":{},"clients":{},"replays":{},"replays_failed":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
         R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"refused":{},"queued":{},)"
         R"("snapshot":{},"last_error":{},"last_error_at":{}}})",
         json_string(sink.name), sink.type, json_string(sink.ring),
         sink.clients ? fmt::format("{}", *sink.clients) : "null",
         sink.replays ? fmt::format("{}", *sink.replays) : "null",
+        sink.replays ? fmt::format("{}", sink.replays_failed) : "null",
         sink.connected ? fmt::format("{}", *sink.connected) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
         sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
         sink.account.conflated, sink.account.missed, sink.account.refused, sink.account.queued, sink.account.snapshot,

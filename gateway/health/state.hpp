@@ -202,6 +202,7 @@ struct SinkState {
     std::uint64_t clients_departed{0};     ///< Those of them that have disconnected.
     std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
     std::optional<std::uint64_t> replays;  ///< Clients that replay a journal now; nullopt likewise.
+    std::uint64_t replays_failed{0};       ///< Replays that failed since it was opened.
     std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
     Condition disconnected;                ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
@@ -217,6 +218,8 @@ struct SinkState {
     Burst failed{.pause_ns = 300'000'000'000};
     Burst refused{.pause_ns =
                       300'000'000'000};  ///< Messages that the sink's receiver refused; reported for five minutes.
+    Condition checkpoint_overdue;
+    std::uint64_t checkpoint_age_seconds{0};  ///< If it is overdue.
     std::string last_error;
     std::int64_t last_error_at{0};
     std::string exposed{};  ///< service::exposure of its listening address.

@@ -33,8 +33,9 @@ struct JsonLinesSettings : SinkBasics {
         std::chrono::seconds{10}};             ///< Time without accepted data after which a client is disconnected.
     std::optional<std::uint64_t> max_replays;  ///< Maximum number of replays at a time; unset: kMaxReplays.
     std::filesystem::path journal;             ///< Folder of the ring's journal; empty: none. Not a key.
-    service::TokenSource token;                ///< The token that clients must present; empty: none.
-    tls::Options tls;                          ///< TLS files; empty: no TLS.
+    std::chrono::nanoseconds journal_patience{std::chrono::seconds{10}};  ///< Of replays. Not a key.
+    service::TokenSource token;  ///< The token that clients must present; empty: none.
+    tls::Options tls;            ///< TLS files; empty: no TLS.
     friend bool operator==(const JsonLinesSettings&, const JsonLinesSettings&) = default;
 };
 

@@ -1,17 +1,23 @@
 #include "gateway/json_lines/json_lines_sink.hpp"
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <millpond/market/ring_reader.hpp>
 
 namespace millpond::gateway::json_lines {
 
-JsonLinesSink::JsonLinesSink(const JsonLinesSettings& settings)
+JsonLinesSink::JsonLinesSink(const JsonLinesSettings& settings, std::string_view type, service::LogFunction log)
     : events_(settings.backlog),
       replays_({.sink = settings.name,
+                .type = std::string{type},
                 .ring = settings.ring,
                 .journal = settings.journal,
-                .max = settings.max_replays.value_or(JsonLinesSettings::kMaxReplays)}) {}
+                .max = settings.max_replays.value_or(JsonLinesSettings::kMaxReplays),
+                .log = std::move(log),
+                .patience = settings.journal_patience}) {}
 
 void JsonLinesSink::open(const market::RingReader& ring) {
     ring_ = &ring;

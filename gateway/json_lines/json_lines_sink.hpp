@@ -6,6 +6,7 @@
 
 #include <millpond/feed/event.hpp>
 
+#include "gateway/json_lines/counters.hpp"
 #include "gateway/json_lines/event_lines.hpp"
 #include "gateway/json_lines/json_lines_settings.hpp"
 #include "gateway/json_lines/line_log.hpp"
@@ -13,6 +14,7 @@
 #include "gateway/json_lines/snapshot.hpp"
 #include "gateway/json_lines/subscriber.hpp"
 #include "gateway/sinks/sink.hpp"
+#include "service/log_function.hpp"
 
 namespace millpond::gateway::json_lines {
 
@@ -21,8 +23,8 @@ namespace millpond::gateway::json_lines {
 /// Threads: like Sink.
 class JsonLinesSink : public Sink {
 public:
-    /// Throws service::OutOfMemory that names the backlog.
-    explicit JsonLinesSink(const JsonLinesSettings& settings);
+    /// type: as type(). Throws service::OutOfMemory that names the backlog.
+    JsonLinesSink(const JsonLinesSettings& settings, std::string_view type, service::LogFunction log);
 
     [[nodiscard]] std::size_t available() const noexcept override { return kRound; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
@@ -63,6 +65,12 @@ protected:
     /// replay to send.
     [[nodiscard]] bool poll_replays() noexcept;
     [[nodiscard]] const Replays& replays() const noexcept { return replays_; }
+    [[nodiscard]] SinkHealth health_of(const Counters& counters) const noexcept {
+        auto health = counters.health();
+        health.replays = replays_.active();
+        health.replays_failed = replays_.failed();
+        return health;
+    }
 
 private:
     static constexpr std::size_t kRound = 1'024;  ///< Events between two polls of the sockets.

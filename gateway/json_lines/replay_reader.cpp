@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <millpond/journal/catalog.hpp>
+#include <millpond/core/clock.hpp>
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/market/ring_reader.hpp>
 
@@ -30,15 +30,17 @@ struct FirstTime {
     std::optional<std::int64_t> utc_ns{};
 };
 
-/// Receive time of the first event; that of the segment if its first events have none.
-std::int64_t first_time(const std::filesystem::path& journal, std::int64_t begun_utc_ns) {
+/// Receive time of the ring's first event; that of the segment if its first events have none.
+std::int64_t first_time(const ReplayReader::From& from, const millpond::journal::SegmentIndex& index) {
     constexpr std::size_t kMaxRecords = 4'096;
-    millpond::journal::JournalReader reader{journal};
+    millpond::journal::JournalReader reader{from.journal};
+    reader.select_ring(from.ring);
+    reader.seek(index.first_record());
     FirstTime first;
     for (std::size_t i = 0; i < kMaxRecords && !first.utc_ns; ++i) {
         if (reader.poll(first, 1) == 0) break;
     }
-    return first.utc_ns.value_or(begun_utc_ns);
+    return first.utc_ns.value_or(index.begun_utc_ns());
 }
 
 Account sum(const Account& a, const Account& b) {
@@ -62,16 +64,15 @@ struct ReplayReader::Handler {
     ReplayReader& of;
 };
 
-ReplayReader::ReplayReader(const From& from, std::shared_ptr<Replay> replay)
-    : from_(from), replay_(std::move(replay)) {}
+ReplayReader::ReplayReader(const From& from, millpond::journal::SegmentIndex& index, std::shared_ptr<Replay> replay)
+    : from_(from), index_(index), replay_(std::move(replay)) {}
 
 ReplayReader::Outcome ReplayReader::step(std::uint64_t live) noexcept {
     if (replay_->is_full()) return Outcome::waits_for_client;
     ReplayPart failed;
     try {
         if (reader_) return read(live);
-        open();
-        push({.begins = true});
+        if (open()) push({.begins = true});
         return Outcome::moved;
     } catch (const RequestError& error) {
         failed.failure = error.what();
@@ -84,26 +85,21 @@ ReplayReader::Outcome ReplayReader::step(std::uint64_t live) noexcept {
     return Outcome::over;
 }
 
-void ReplayReader::open() {
+bool ReplayReader::open() {
+    if (!index_.update(kMaxSegmentsOfStep)) return false;
     const auto start = checked_start();
-    reader_.emplace(millpond::journal::CatchUpOptions{.folder = from_.journal, .ring = from_.ring, .own = true}, start);
+    reader_.emplace(
+        millpond::journal::CatchUpOptions{.folder = from_.journal, .ring = from_.ring, .only_ring = true, .own = true},
+        start);
     begin();
+    return true;
 }
 
 millpond::journal::StartAt ReplayReader::checked_start() const {
     const auto& start = replay_->start();
-    std::uint64_t first = 0;
-    std::uint64_t next = 0;
-    std::int64_t begun_utc_ns = 0;
-    for (const auto& segment : millpond::journal::describe_segments(from_.journal)) {
-        if (segment.next_record == 0) continue;
-        if (first == 0) {
-            first = segment.first_record;
-            begun_utc_ns = segment.begun_utc_ns;
-        }
-        next = std::max(next, segment.next_record);
-    }
-    if (next <= first) throw RequestError("'from': the journal has no event yet");
+    if (!index_.has_records()) throw RequestError("'from': the journal has no event yet");
+    const auto first = index_.first_record();
+    const auto next = index_.next_record();
     if (!start.utc_ns) {
         if (start.record < first) {
             throw RequestError(
@@ -115,12 +111,12 @@ millpond::journal::StartAt ReplayReader::checked_start() const {
         }
         return millpond::journal::AtRecord{start.record};
     }
-    const auto begin = first_time(from_.journal, begun_utc_ns);
+    const auto begin = first_time(from_, index_);
     if (*start.utc_ns < begin) {
         throw RequestError(fmt::format("'from': {}Z is before the journal's first event, of {}Z",
                                        service::utc_text_in_nanos(*start.utc_ns), service::utc_text_in_nanos(begin)));
     }
-    return millpond::journal::AtTime{*start.utc_ns};
+    return millpond::journal::AtTime{.utc_ns = *start.utc_ns, .not_before = index_.first_record_at(*start.utc_ns)};
 }
 
 void ReplayReader::begin() {
@@ -153,6 +149,7 @@ ReplayReader::Outcome ReplayReader::read(std::uint64_t live) {
         if (lines_->log().end() - subscriber_->next_line() >= kLines / 4) drain(kPartBytes);
     }
     drain(kPartBytes);
+    check_journal(waits && polled == 0 && !is_at_limit(), limit);
     ReplayPart part;
     if (offered != 0 && is_at_limit() && is_drained()) {
         reached_ = offered;
@@ -163,6 +160,20 @@ ReplayReader::Outcome ReplayReader::read(std::uint64_t live) {
     announced_live_ = live;
     push(std::move(part));
     return Outcome::moved;
+}
+
+void ReplayReader::check_journal(bool waits_for_journal, std::uint64_t limit) {
+    if (!waits_for_journal || limit == 0) {
+        waits_since_ns_ = 0;
+        return;
+    }
+    const auto now = core::monotonic_nanos();
+    if (waits_since_ns_ == 0) waits_since_ns_ = now;
+    if (now - waits_since_ns_ < from_.patience.count()) return;
+    const auto last = reader_->epoch() == from_.epoch ? reader_->current() : 0;
+    throw RequestError(fmt::format(
+        "'from': the journal has stopped: entry {} is its newest, the ring's is {} and does not reach back to it", last,
+        limit));
 }
 
 void ReplayReader::push(ReplayPart&& part) {

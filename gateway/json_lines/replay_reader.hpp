@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include <millpond/feed/event.hpp>
 #include <millpond/journal/catch_up_reader.hpp>
+#include <millpond/journal/segment_index.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
 #include "gateway/json_lines/event_lines.hpp"
@@ -31,6 +33,8 @@ public:
         std::filesystem::path journal;
         std::string ring;
         std::uint64_t epoch{0};
+        /// Time without a new record after which a journal that the ring has overtaken has stopped.
+        std::chrono::nanoseconds patience{std::chrono::seconds{10}};
     };
     enum class Outcome : std::uint8_t {
         moved,
@@ -39,7 +43,8 @@ public:
         over,
     };
 
-    ReplayReader(const From& from, std::shared_ptr<Replay> replay);
+    /// index: of the same journal and ring; it may be that of several readers.
+    ReplayReader(const From& from, millpond::journal::SegmentIndex& index, std::shared_ptr<Replay> replay);
 
     /// Reads on without blocking and pushes at most one part. live: number of the newest ring entry that the sink has
     /// read, beyond which the replay does not read.
@@ -49,9 +54,13 @@ public:
 private:
     static constexpr std::size_t kLines = 4'096;
     static constexpr std::size_t kMaxEntriesOfStep = 2'048;
+    static constexpr std::size_t kMaxSegmentsOfStep = 64;
     static constexpr std::size_t kPartBytes = LineRuns::kMaxText;
 
-    void open();
+    /// Begins. False if the index is to be read further first.
+    [[nodiscard]] bool open();
+    /// Throws RequestError if the ring has newer entries, and the journal has got none of them for too long.
+    void check_journal(bool waits_for_journal, std::uint64_t limit);
     /// Throws RequestError if the journal does not have the start.
     [[nodiscard]] millpond::journal::StartAt checked_start() const;
     [[nodiscard]] Outcome read(std::uint64_t live);
@@ -73,6 +82,7 @@ private:
     struct Handler;
 
     const From& from_;
+    millpond::journal::SegmentIndex& index_;
     std::shared_ptr<Replay> replay_;
     std::optional<millpond::journal::CatchUpReader> reader_;
     std::unique_ptr<EventLines> lines_;
@@ -83,6 +93,7 @@ private:
     std::uint64_t reached_{0};    // the offer that was reached; 0: none
     std::uint64_t announced_{0};  // number of the last part
     std::uint64_t announced_live_{0};
+    std::int64_t waits_since_ns_{0};  // for the journal, while the ring has newer entries; 0: it does not
 };
 
 }  // namespace millpond::gateway::json_lines

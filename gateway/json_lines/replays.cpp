@@ -15,6 +15,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/thread_name.hpp>
+#include <millpond/journal/segment_index.hpp>
 
 #include "service/utc_text.hpp"
 
@@ -36,7 +37,7 @@ Replays::~Replays() {
 
 void Replays::open(std::uint64_t epoch) {
     epoch_ = epoch;
-    from_ = {.journal = options_.journal, .ring = options_.ring, .epoch = epoch};
+    from_ = {.journal = options_.journal, .ring = options_.ring, .epoch = epoch, .patience = options_.patience};
     if (options_.journal.empty()) return;
     // Here and not with the first replay: a thread that the sink's starts would share the processor that it is pinned
     // to.
@@ -73,6 +74,13 @@ void Replays::end(Replay& replay) {
     wake();
 }
 
+void Replays::note_failure(const Replay& replay, const std::string& reason) {
+    failed_.add();
+    options_.log(service::Severity::warning, options_.sink + ".replay",
+                 fmt::format("{} sink '{}': a replay from {} failed: {}", options_.type, options_.sink,
+                             json_of(replay.start()), reason));
+}
+
 void Replays::wake() const noexcept { static_cast<void>(eventfd_write(wake_.get(), 1)); }
 
 bool Replays::pop_news() noexcept {
@@ -82,10 +90,11 @@ bool Replays::pop_news() noexcept {
 
 void Replays::run(const std::stop_token& stop) {
     core::name_this_thread(options_.sink + " replay");
+    millpond::journal::SegmentIndex index{options_.journal, options_.ring};
     std::vector<std::unique_ptr<ReplayReader>> readers;
     while (!stop.stop_requested()) {
         for (std::shared_ptr<Replay> next; waiting_.try_pop(next);) {
-            readers.push_back(std::make_unique<ReplayReader>(from_, std::move(next)));
+            readers.push_back(std::make_unique<ReplayReader>(from_, index, std::move(next)));
         }
         std::erase_if(readers, [](const auto& reader) { return reader->replay().is_over(); });
         bool has_moved = false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "gateway/json_lines/replay_reader.hpp"
 #include "gateway/json_lines/request.hpp"
 #include "gateway/json_lines/subscriptions.hpp"
+#include "service/log_function.hpp"
 
 namespace millpond::gateway::json_lines {
 
@@ -27,9 +29,12 @@ class Replays {
 public:
     struct Options {
         std::string sink;               ///< Its name.
+        std::string type;               ///< Its type, for the log.
         std::string ring;               ///< That the sink reads.
         std::filesystem::path journal;  ///< Folder of the ring's journal; empty: there is none.
         std::uint64_t max{0};           ///< Maximum number of replays at a time.
+        service::LogFunction log;
+        std::chrono::nanoseconds patience{ReplayReader::From{}.patience};
     };
     explicit Replays(Options options) : options_(std::move(options)) {}
     /// Ends all replays. Waits until the reader's thread has stopped.
@@ -44,6 +49,8 @@ public:
     [[nodiscard]] std::shared_ptr<Replay> start(const ReplayStart& start, const WantedSymbols& wanted);
     /// Ends a replay that was started.
     void end(Replay& replay);
+    /// Counts and logs a failure.
+    void note_failure(const Replay& replay, const std::string& reason);
     /// Makes the reader look for offers and for room.
     void wake() const noexcept;
 
@@ -63,8 +70,11 @@ public:
         visitor("replays", "Replays in progress.", active_);
         visitor("replays_total", "Replays that were started.", started_);
         visitor("replays_refused_total", "Replays refused because max_replays were in progress.", refused_);
+        visitor("replays_failed_total",
+                "Replays whose start or rest the journal does not have, or that cannot be read.", failed_);
     }
     [[nodiscard]] std::uint64_t active() const noexcept { return active_.read(); }
+    [[nodiscard]] std::uint64_t failed() const noexcept { return failed_.read(); }
 
 private:
     static constexpr std::size_t kMaxWaiting = 128;
@@ -82,6 +92,7 @@ private:
     core::Tally active_;
     core::Tally started_;
     core::Tally refused_;
+    core::Tally failed_;
     std::jthread thread_;
 };
 

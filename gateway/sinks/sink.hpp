@@ -39,10 +39,13 @@ struct SinkHealth {
     std::uint64_t clients_departed{0};       ///< Clients that have disconnected, for whatever reason.
     std::uint64_t clients_accepted{0};       ///< Clients that have connected.
     std::optional<std::uint64_t> replays{};  ///< Clients that replay a journal now; nullopt if it has no clients.
+    std::uint64_t replays_failed{0};         ///< Replays that failed since it was opened.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
     std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
     std::uint64_t failures{0};               ///< Failed writes, syncs, sends and searches, and names that did not fit.
     std::uint64_t refused_messages{0};       ///< Messages that the receiver refused.
+    /// Age of a journal's newest checkpoint if the next one is long overdue; 0 otherwise.
+    std::uint64_t overdue_checkpoint_seconds{0};
 };
 
 /// A journal, for sinks that follow it.
@@ -165,6 +168,8 @@ public:
     virtual void note_reload() {}
     /// Called before the end; from then on the sink delays no event on purpose.
     virtual void begin_drain() {}
+    /// True if nothing is left that rounds after begin_drain() do in parts. The ring is read meanwhile.
+    [[nodiscard]] virtual bool is_drained() const noexcept { return true; }
     /// Called after the last event: passes on held events and closes. Events that cannot be passed on stay part of
     /// held().
     virtual void finish() = 0;

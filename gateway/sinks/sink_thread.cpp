@@ -311,8 +311,10 @@ void SinkThread::run() try {
             const auto left = account().queued;
             if (moved_ns == 0 || left != queued) moved_ns = now;
             queued = left;
-            if (queued == 0 || now >= stop_at || now - moved_ns >= kStandstillNs) break;
+            const bool is_over = sink_->is_drained() && (queued == 0 || now - moved_ns >= kStandstillNs);
+            if (is_over || now >= stop_at) break;
         }
+        if (entries == 0 && stop_at != 0 && !sink_->is_drained()) continue;
         if (entries == 0) {
             found = wait(idle, now - worked_ns > kSilenceNs);
             continue;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -19,6 +20,9 @@ constexpr std::chrono::milliseconds kServiceEvery{5};
 constexpr std::chrono::milliseconds kTryAgain{100};  ///< Pause after a failure.
 /// Maximum time that a session's first event waits for a segment that is being allocated.
 constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
+
+/// Time for which a checkpoint may be overdue, however short the interval is.
+constexpr std::chrono::seconds kMinCheckpointPatience{10};
 
 }  // namespace
 
@@ -160,10 +164,26 @@ void JournalSink::step(std::int64_t) {
     if (options_.sync == Sync::each) sync();
 }
 
+void JournalSink::begin_drain() {
+    writer_.request_checkpoint();
+    has_last_checkpoint_ = writer_.is_checkpoint_requested();
+}
+
 void JournalSink::finish() {
     record_loss();
-    writer_.end_books();
+    // The next writer reads the few events after it.
+    if (!has_last_checkpoint_ || !is_drained()) writer_.end_books();
     step(0);
+}
+
+SinkHealth JournalSink::health() const noexcept {
+    const auto& counters = writer_.counters();
+    const auto interval = std::chrono::ceil<std::chrono::seconds>(options_.checkpoint_interval);
+    const auto patience = static_cast<std::uint64_t>(std::max(2 * interval, kMinCheckpointPatience).count());
+    const bool is_overdue = counters.checkpoint_overdue_seconds.read() > patience;
+    return {.failures = counters.allocation_errors.read() + counters.sync_errors.read() + counters.unnamed.read() +
+                        counters.checkpoint_errors.read(),
+            .overdue_checkpoint_seconds = is_overdue ? counters.checkpoint_age_seconds.read() : 0};
 }
 
 void JournalSink::visit_metrics(const MetricVisitor& visit) const {
@@ -178,6 +198,8 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("checkpoint_bytes", "Size of the newest checkpoint.", counters.checkpoint_bytes);
     visit("checkpoint_age_seconds", "Age of the newest checkpoint; 0 if no feed sends orders or levels.",
           counters.checkpoint_age_seconds);
+    visit("checkpoint_overdue_seconds", "Time for which a checkpoint has been due; 0 if none is.",
+          counters.checkpoint_overdue_seconds);
     visit("checkpoint_errors_total", "Checkpoints that did not fit into a segment.", counters.checkpoint_errors);
     visit("unnamed_total", "Names of instruments and depths of channels that did not fit into a segment.",
           counters.unnamed);

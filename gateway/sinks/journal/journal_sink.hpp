@@ -59,16 +59,14 @@ public:
     }
     void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
+    void begin_drain() override;
+    [[nodiscard]] bool is_drained() const noexcept override { return !writer_.is_checkpoint_requested(); }
     void finish() override;
     /// Returns 0: events are in the file when on() returns.
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
     [[nodiscard]] std::string_view type() const noexcept override { return "journal"; }
     void visit_metrics(const MetricVisitor& visit) const override;
-    [[nodiscard]] SinkHealth health() const noexcept override {
-        const auto& counters = writer_.counters();
-        return {.failures = counters.allocation_errors.read() + counters.sync_errors.read() + counters.unnamed.read() +
-                            counters.checkpoint_errors.read()};
-    }
+    [[nodiscard]] SinkHealth health() const noexcept override;
     [[nodiscard]] std::optional<JournalSource> journal() const override {
         return JournalSource{.ring = options_.ring,
                              .folder = options_.folder,
@@ -97,6 +95,7 @@ private:
     millpond::journal::JournalWriter writer_;
     millpond::journal::LostRecord lost_{};  // loss that is not recorded yet; first 0: none
     std::uint64_t synced_before_{1};        // next record at the last sync
+    bool has_last_checkpoint_{false};       // it was requested, and will be written before finish()
     std::uint64_t checkpoint_errors_{0};    // that were logged
     std::jthread service_thread_;
 };

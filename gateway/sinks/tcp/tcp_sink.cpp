@@ -46,7 +46,7 @@ core::Descriptor epoll_with(int listener) {
 }  // namespace
 
 TcpSink::TcpSink(const Settings& settings, ClientAccess access, service::LogFunction log)
-    : JsonLinesSink(settings),
+    : JsonLinesSink(settings, "tcp", log),
       settings_(settings),
       access_(std::move(access)),
       log_(std::move(log)),

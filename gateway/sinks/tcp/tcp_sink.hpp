@@ -40,11 +40,7 @@ public:
         counters_.visit(visit);
         replays().visit(visit);
     }
-    [[nodiscard]] SinkHealth health() const noexcept override {
-        auto health = counters_.health();
-        health.replays = replays().active();
-        return health;
-    }
+    [[nodiscard]] SinkHealth health() const noexcept override { return health_of(counters_); }
 
 private:
     void accept_all(std::int64_t now_ns);

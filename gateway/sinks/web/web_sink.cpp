@@ -85,7 +85,7 @@ struct WebSink::Network {
 };
 
 WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log)
-    : JsonLinesSink(settings),
+    : JsonLinesSink(settings, "web", log),
       settings_(settings),
       access_(std::move(access)),
       pages_(std::move(pages)),

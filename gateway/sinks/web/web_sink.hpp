@@ -49,11 +49,7 @@ public:
         counters_.visit(visit);
         replays().visit(visit);
     }
-    [[nodiscard]] SinkHealth health() const noexcept override {
-        auto health = counters_.health();
-        health.replays = replays().active();
-        return health;
-    }
+    [[nodiscard]] SinkHealth health() const noexcept override { return health_of(counters_); }
 
 private:
     struct Network;

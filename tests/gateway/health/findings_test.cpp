@@ -340,6 +340,15 @@ TEST(Findings, ALossOfASinkIsAFindingForFiveMinutesBesideAllOthers) {
                             is(Stage::sink_lost, service::Severity::warning, kNow)));
 }
 
+TEST(Findings, AnOverdueCheckpointIsAFinding) {
+    auto sink = good_sink();
+    sink.checkpoint_overdue.update(true, kNow);
+    sink.checkpoint_age_seconds = 200;
+    const auto found = findings(sink, kNow + kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::checkpoint, service::Severity::warning, kNow)));
+    EXPECT_THAT(found[0].text, ::testing::StartsWith("the newest checkpoint of the books is 200 s old"));
+}
+
 TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
     auto feed = good_feed();
     feed.dropped.update(7, kNow);

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -18,6 +20,7 @@
 
 #include "gateway/sinks/sink_thread.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/market/depth_fixture.hpp"
 
 namespace millpond::gateway::journal {
 namespace {
@@ -264,6 +267,42 @@ TEST_F(JournalSinkTest, ASinkThatReplacesAnotherContinuesItsBooks) {
     EXPECT_EQ(read.parts[7].head.cells, 3U);
     EXPECT_EQ(read.parts[7].cells[2].id, 3U);
     EXPECT_EQ(read.parts[8].cells[0].size, 15U);
+}
+
+TEST_F(JournalSinkTest, TheLastCheckpointIsWrittenInSlicesBetweenWhichTheRingIsRead) {
+    const auto name = market::fresh_name();
+    const market::NameGuard guard{name};
+    const auto ring = market::deep_writer(name, 4, 1U << 12U);
+    market::name_instruments(*ring, market::DepthFeed::kInstruments);
+    market::DepthFeed feed{*ring, 4, 1};
+    const service::LogFunction log = [](service::Severity, std::string_view, const std::string&) {};
+    auto made =
+        std::make_unique<JournalSink>("journal",
+                                      millpond::journal::WriterOptions{.folder = folder_,
+                                                                       .ring = name,
+                                                                       .segment_bytes = 1U << 20U,
+                                                                       .checkpoint_interval = std::chrono::hours{1},
+                                                                       .checkpoint_slice = std::chrono::nanoseconds{0}},
+                                      log);
+    auto& sink = *made;
+    SinkThread thread{SinkThread::Options{.ring = name, .name = "journal"}, std::move(made), log};
+    feed.open();
+    for (int i = 0; i < 50; ++i) feed.publish();
+    drain(thread);
+    EXPECT_TRUE(sink.is_drained());
+    sink.begin_drain();
+    int rounds = 0;
+    for (; !sink.is_drained(); ++rounds) {
+        feed.publish();
+        thread.round(core::monotonic_nanos());
+        EXPECT_EQ(thread.account().queued, 0U);
+    }
+    EXPECT_GT(rounds, 1);
+    EXPECT_EQ(sink.counters().checkpoints.read(), 1U);
+    feed.publish();
+    drain(thread);
+    sink.finish();
+    EXPECT_EQ(sink.counters().checkpoints.read(), 1U) << "the next writer reads the few events after it";
 }
 
 }  // namespace
