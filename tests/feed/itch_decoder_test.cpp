@@ -639,6 +639,34 @@ TEST_F(Itch, ANewOrderOfAnotherStockOrItsNumberMakesBothBooksIncomplete) {
     }
 }
 
+TEST_F(Itch, AChangeWithTheLocateOfAnotherStockIsNotAppliedAndBothBooksAreIncomplete) {
+    using Write = ItchEncoder::Message (*)(ItchEncoder&);
+    constexpr Write kWrites[] = {[](ItchEncoder& to) { return to.order_deleted(1); },
+                                 [](ItchEncoder& to) { return to.order_reduced(1, 10); },
+                                 [](ItchEncoder& to) { return to.order_executed(1, 10, 40); },
+                                 [](ItchEncoder& to) { return to.order_replaced(1, 3, 100, 2'000'000); }};
+    for (const auto write : kWrites) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, kSmall};
+        FaultRecorder seen;
+        decoder.books().mark_complete();
+        decoder.books().apply(itch_.order_added(1, 'B', 100, "AAPL", 1'000'000), 1, {}, seen);
+        itch_.set_locate(14);
+        decoder.books().apply(itch_.order_added(2, 'B', 100, "MSFT", 2'000'000), 2, {}, seen);
+        const auto message = write(itch_);
+        decoder.books().apply(message, 3, {}, seen);
+        itch_.set_locate(13);
+        ASSERT_EQ(seen.faults.size(), 1U);
+        EXPECT_EQ(seen.faults[0].fault, ItchFault::other_stock) << static_cast<char>(message[0]);
+        ASSERT_EQ(seen.quotes.size(), 4U);
+        for (const auto id : {2U, 3U}) EXPECT_EQ(seen.quotes[id].flags, kIncomplete);
+        EXPECT_NE(seen.quotes[2].instrument, seen.quotes[3].instrument);
+        EXPECT_EQ(decoder.books().order_books().live_orders(), 2U);
+        EXPECT_TRUE(seen.trades.empty());
+        EXPECT_EQ(decoder.counters().rejected.read(), 1U);
+    }
+}
+
 TEST_F(Itch, AStockThatIsNotPrintableIsAGapSinceItsLocateMayGetANameLater) {
     say(bid(1, 100, 1'000'000));
     itch_.set_head(14, 1'000);

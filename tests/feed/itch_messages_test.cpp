@@ -87,7 +87,7 @@ TEST(ItchMessages, TogetherGiveTheSameEventsAsOneByOneWhateverTheirBytes) {
         rest = rest.subspan(count);
         first += count;
     }
-    EXPECT_GT(expected.quotes.size(), 200U);
+    EXPECT_GT(expected.quotes.size(), 100U);
     EXPECT_GT(one_by_one.books().unknown_orders().read(), 100U);
     expect_same(seen, expected);
     EXPECT_EQ(together.order_books().live_orders(), one_by_one.order_books().live_orders());

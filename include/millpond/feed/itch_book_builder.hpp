@@ -129,6 +129,8 @@ private:
     template <class Handler>
     void on_order_changed(const Context& context, Handler& handler);
     template <class Handler>
+    void refuse_change(std::uint16_t book, const Context& context, Handler& handler);
+    template <class Handler>
     [[gnu::cold]] void miss_order(Bytes stock, const Context& context, Handler& handler);
     template <class Handler>
     void on_execution(const OrderStore::Order& order, const Context& context, Handler& handler,
@@ -262,6 +264,8 @@ void ItchBookBuilder::on_order_changed(const Context& context, Handler& handler)
         return settle(unknown_order, book, Changes<Handler>{}, context, handler);
     }
     const auto book = order->book;
+    if (books_[book].locate != locate_of(message)) [[unlikely]]
+        return refuse_change(book, context, handler);
     const auto before = *order;
     auto changes = changes_of<Handler>(before.is_bid);
     auto outcome = done;
@@ -303,6 +307,16 @@ void ItchBookBuilder::on_order_changed(const Context& context, Handler& handler)
             order_books_.find(core::load_be<std::uint64_t>(message + itch_layout::order_replaced::kNewOrderAt));
         contradict(other->book, book, context, handler);
     }
+}
+
+/// Refuses a change whose locate is not that of the order's book: one of the two stocks lacks it.
+template <class Handler>
+void ItchBookBuilder::refuse_change(std::uint16_t book, const Context& context, Handler& handler) {
+    other_stocks_.add();
+    contradict(book, ItchBooks::kNone, context, handler);
+    const auto named = books_.find(locate_of(context.message));
+    if (named == ItchBooks::kNone) return counters_.rejected.add();
+    reject(named, context, handler);
 }
 
 /// The stock of a new order that was refused because of its locate may lack the order.

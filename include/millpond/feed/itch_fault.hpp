@@ -11,7 +11,7 @@ enum class ItchFault : std::uint8_t {
     unknown_order,  ///< The message changes an order that is not in the books.
     inconsistent,   ///< The message adds an existing order, or removes more shares than an order has, which is then
                     ///< removed.
-    other_stock,    ///< The stock is not that of its locate.
+    other_stock,    ///< The stock, or that of the order, is not that of its locate.
     refused,        ///< The stock's locate has no name, or a table is full.
 };
 
