@@ -77,7 +77,8 @@ void UdpSink::send(feed::InstrumentId id, const feed::Quote* quote, std::uint64_
         instrument.levels_due = false;
     }
     if (quote != nullptr) {
-        entry.exchange_utc_ns = quote->exchange_utc_ns;
+        entry.exchange_utc_ns =
+            has_levels ? std::max(instrument.levels_utc_ns, quote->exchange_utc_ns) : quote->exchange_utc_ns;
         instrument.quote_due = false;
     } else if (!has_levels) {
         return;
@@ -224,7 +225,11 @@ void UdpSink::repeat(std::int64_t monotonic_ns, std::size_t count) {
             entry.quote = &instrument.quote;
             entry.exchange_utc_ns = instrument.quote.exchange_utc_ns;
         }
-        if (!instrument.sent_levels.repeat(entry) && entry.quote == nullptr) continue;
+        if (instrument.sent_levels.repeat(entry)) {
+            entry.exchange_utc_ns = std::max(entry.exchange_utc_ns, instrument.levels_utc_ns);
+        } else if (entry.quote == nullptr) {
+            continue;
+        }
         entry.begins_cycle = std::exchange(cycle_begins_, false);
         add(entry, instrument, 0);
         repeats_.add();

@@ -414,6 +414,19 @@ TEST_F(UdpLevels, AReceiverThatJoinsLateIsCompleteWithinACycle) {
     EXPECT_EQ(receiver.decoder().counters().levels.read(), levels) << "nothing was lost since";
 }
 
+TEST_F(UdpLevels, RepeatedLevelsHaveTheTimeOfTheirLastChangeBesideAnOlderQuote) {
+    send(0, markets_[0].snapshot());
+    auto quote = quote_of(0, 5);
+    quote.flags = feed::kLast;
+    quote.exchange_utc_ns = static_cast<std::int64_t>(sent_.size() - 1);
+    sink_.on(quote, ++number_);
+    for (int i = 0; i < 20; ++i) send_change(0);
+    (void)step();
+    Receiver receiver{3, sent_};
+    deliver_a_cycle(receiver);
+    EXPECT_TRUE(receiver.is_complete("S0"));
+}
+
 TEST_F(UdpLevels, ABookIsCompleteOnlyIfItIsExactWhateverIsLostDoubledLateOrCleared) {
     Receiver receiver{3, sent_};
     std::vector<std::byte> late;
