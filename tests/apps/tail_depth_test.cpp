@@ -67,6 +67,7 @@ TEST(TailDepth, PrintsTheBestLevelsAtTheEndOfEachGroupInsteadOfItsEvents) {
     const auto lines = json.wait();
     EXPECT_EQ(lines.exit_code, 0) << lines.err;
     EXPECT_THAT(lines.out, HasSubstr(best));
+    EXPECT_THAT(lines.out, HasSubstr(R"({"type":"book","symbol":"AAPL","channel":0,)"));
     EXPECT_THAT(lines.out,
                 HasSubstr(R"("asks":[],"incomplete":true,"reason":"1 event or board entry marked incomplete"})"));
     EXPECT_THAT(lines.out, Not(HasSubstr(R"("type":"level")")));

@@ -205,13 +205,14 @@ void EventLines::write(const feed::Clear& clear, std::uint64_t number) {
                    feed::to_string(clear.reason), number);
 }
 
-void EventLines::write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::int64_t receive_utc_ns,
-                       std::uint64_t number, std::string_view reason) {
+void EventLines::write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::uint16_t channel,
+                       std::int64_t receive_utc_ns, std::uint64_t number, std::string_view reason) {
     if (format_ == LineFormat::csv) return;
     const auto& symbol = names_[id].json;
     if (format_ == LineFormat::json) {
-        fmt::format_to(std::back_inserter(lines_), "{{\"type\":\"book\",\"symbol\":{},\"timestamp\":{},\"sequence\":{}",
-                       symbol.view(), receive_utc_ns, number);
+        fmt::format_to(std::back_inserter(lines_),
+                       "{{\"type\":\"book\",\"symbol\":{},\"channel\":{},\"timestamp\":{},\"sequence\":{}",
+                       symbol.view(), channel, receive_utc_ns, number);
         append_book_json(lines_, book, {.decimals = symbol.decimals(), .depth = depth});
         if (book.complete()) {
             lines_ += ",\"incomplete\":false}\n";

@@ -56,8 +56,8 @@ public:
     void write(const feed::Gap& gap, std::uint64_t number);
     void write(const feed::Clear& clear, std::uint64_t number);
     /// Adds a line with the best `depth` levels of both sides of a book. reason: why it is incomplete. CSV has none.
-    void write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::int64_t receive_utc_ns,
-               std::uint64_t number, std::string_view reason);
+    void write(const market::Book& book, std::size_t depth, feed::InstrumentId id, std::uint16_t channel,
+               std::int64_t receive_utc_ns, std::uint64_t number, std::string_view reason);
     void write(const queue::MissedRange& missed);
     void write(const journal::LostRecord& lost);
 

@@ -90,11 +90,12 @@ bool EventPrinter::wants(feed::InstrumentId id) {
     return is_wanted_[id];
 }
 
-void EventPrinter::write_book(const market::Book& book, feed::InstrumentId id, std::int64_t receive_utc_ns) {
+void EventPrinter::write_book(const market::Book& book, feed::InstrumentId id, std::uint16_t channel,
+                              std::int64_t receive_utc_ns) {
     if (id >= complete_faults_.size()) complete_faults_.resize(std::size_t{id} + 1);
     auto& faults = complete_faults_[id];
     if (book.complete()) faults = book.faults();
-    printer_.write(book, depth_, id, receive_utc_ns, number(),
+    printer_.write(book, depth_, id, channel, receive_utc_ns, number(),
                    book.complete() ? std::string{} : reason_of(book.faults() - faults));
 }
 

@@ -98,12 +98,13 @@ private:
         const bool is_wanted = !done() && (id == feed::kNoInstrument || wants(id));
         const auto* const book = is_wanted && depth_ != 0 ? books_.find(id) : nullptr;
         if (is_wanted && (book == nullptr || !kIsOfBook<Event>)) printer_.write(event, number());
-        if (book != nullptr && ends_group) write_book(*book, id, event.receive_utc_ns);
+        if (book != nullptr && ends_group) write_book(*book, id, event.channel, event.receive_utc_ns);
         const bool is_printed = printer_.lines().size() != before;
         if (is_printed) ++printed_;
         note(is_printed, book != nullptr);
     }
-    void write_book(const market::Book& book, feed::InstrumentId id, std::int64_t receive_utc_ns);
+    void write_book(const market::Book& book, feed::InstrumentId id, std::uint16_t channel,
+                    std::int64_t receive_utc_ns);
     /// Events that books show.
     template <class Event>
     static constexpr bool kIsOfBook =

@@ -135,6 +135,7 @@ std::uint64_t CsvSink::held() const noexcept {
 
 void CsvSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) {
     symbols_.emplace_back(symbol, decimals);
+    is_incomplete_.push_back(false);
 }
 
 const feed::CsvSymbol& CsvSink::symbol_of(feed::InstrumentId id) const noexcept {
@@ -168,8 +169,22 @@ void CsvSink::mark(const Event& event, std::uint64_t number) {
              [this](const auto& marked, std::uint64_t held_number) { append_marked(marked, held_number); });
 }
 
+void CsvSink::note_incomplete(const feed::Quote& quote, std::uint64_t number) {
+    const bool is_incomplete = (quote.flags & feed::kIncomplete) != 0;
+    const bool was_incomplete = is_incomplete_[quote.instrument];
+    is_incomplete_[quote.instrument] = is_incomplete;
+    if (was_incomplete || !is_incomplete) return;
+    auto unmarked = quote;
+    unmarked.flags = 0;
+    const auto& symbol = symbols_[quote.instrument];
+    Row row;
+    beside_->orders.note(feed::event_csv<feed::Order>(row, unmarked, symbol, "incomplete"), number);
+    beside_->levels.note(feed::event_csv<feed::Level>(row, unmarked, symbol, "incomplete"), number);
+}
+
 Admission CsvSink::on(const feed::Quote& quote, std::uint64_t number) {
     mark(quote, number);
+    if (beside_) note_incomplete(quote, number);
     append(quote, number);
     return Admission::kept;
 }

@@ -29,7 +29,8 @@ void check_path(const std::string& path);
 /// Writes quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv. Trades with their breaks, orders, and
 /// levels are rows of files beside it (feed::event_csv), each created at the first event of its kind; kLast is on the
 /// last order and level of each group. Every file has a row for each gap and each loss of the ring; the files of orders
-/// and levels also have one for each Clear. Statuses are filtered; a new session of a channel begins new files.
+/// and levels also have one for each Clear, and for each quote from which on a book is incomplete. Statuses are
+/// filtered; a new session of a channel begins new files.
 ///
 /// Rows wait in memory for up to `flush`. While a file cannot be written (a full disk, a pipe that is not read), events
 /// wait in the ring; events that the ring overwrites are missed. With mode `conflate` an instrument gets at most one
@@ -86,6 +87,9 @@ private:
     void mark(const Event& event, std::uint64_t number);
     template <class Event>
     void append_marked(const Event& event, std::uint64_t number);
+    /// Appends rows to the files of orders and levels if the quote is the first one that says that the book, of which
+    /// no order or level has changed, is incomplete.
+    void note_incomplete(const feed::Quote& quote, std::uint64_t number);
     /// The symbol, or an empty one without an instrument.
     [[nodiscard]] const feed::CsvSymbol& symbol_of(feed::InstrumentId id) const noexcept;
 
@@ -96,8 +100,9 @@ private:
     std::array<CsvFile*, 4> files_;
     LastOfKind last_;
     std::vector<feed::CsvSymbol> symbols_;
-    bool due_{false};       // mode conflate: the interval has ended and quotes are accepted
-    bool draining_{false};  // rows are written without a delay
+    std::vector<bool> is_incomplete_;  // of each instrument: its newest quote
+    bool due_{false};                  // mode conflate: the interval has ended and quotes are accepted
+    bool draining_{false};             // rows are written without a delay
 };
 
 }  // namespace millpond::gateway::csv

@@ -174,6 +174,23 @@ TEST_F(CsvSinkTest, TheLastOrderAndLevelOfAGroupSaySoAndAnOpenGroupWaits) {
     EXPECT_THAT(text_of(path()), HasSubstr(",0.0100,0,\n")) << "a quote has no group in its file";
 }
 
+TEST_F(CsvSinkTest, ABookThatAMessageContradictsIsMarkedInTheFilesOfOrdersAndLevels) {
+    auto sink = open();
+    sink->on(order_of(2, feed::kLast), 1);
+    sink->on(level_of(3, feed::kLast), 2);
+    auto quote = quote_of(0, feed::kPriceScale);
+    quote.receive_utc_ns = 17;
+    std::uint64_t number = 2;
+    for (const int flags : {1, 1, 0, 1}) {
+        quote.flags = static_cast<std::uint16_t>((flags * feed::kIncomplete) | feed::kLast);
+        sink->on(quote, ++number);
+    }
+    sink->step(kSecondNs);
+    for (const auto& text : {text_of(orders()), text_of(levels())}) {
+        EXPECT_THAT(text, ::testing::MatchesRegex(".*last\n(17,[^\n]*,,[^\n]*,incomplete\n){2}"));
+    }
+}
+
 TEST_F(CsvSinkTest, AGapALossAndAClearAreRowsOfEveryFileThatTheyConcern) {
     auto sink = open();
     sink->on(trade_of(0, feed::kPriceScale), 1);
