@@ -352,6 +352,7 @@ TEST_P(ItchDepth, BooksOfReadersAreIncompleteAfterALossUntilTheyAreSentAgain) {
         }
         return complete;
     };
+    const auto ignore_moves = [](std::uint16_t, std::uint16_t) {};
     constexpr std::size_t kAll = 2 * std::size_t{Flow::kStocks};
     std::size_t sent = 0;
     for (std::uint64_t number = 1; number <= 4'800; ++number) {
@@ -370,14 +371,14 @@ TEST_P(ItchDepth, BooksOfReadersAreIncompleteAfterALossUntilTheyAreSentAgain) {
             rebuilt.reset();
             rebuilt.mark_complete();
             rebuild(0);
-            ASSERT_FALSE(live.adopt(rebuilt, newest, {}, readers)) << "orders are not listed";
+            ASSERT_FALSE(live.adopt(rebuilt, newest, number, {}, readers, ignore_moves)) << "orders are not listed";
             rebuilt.prepare_to_move();
         } else if (when > 750 && when <= 800) {
             rebuild(number - 1);
         }
         if (when == 800) {
             ASSERT_EQ(complete_books(), 0U);
-            ASSERT_TRUE(live.adopt(rebuilt, newest, {}, readers));
+            ASSERT_TRUE(live.adopt(rebuilt, newest, number, {}, readers, ignore_moves));
             readers.forget_groups();  // each quote is one
             ASSERT_EQ(complete_books(), 0U) << "quotes say nothing about levels and orders";
         }
