@@ -154,12 +154,12 @@ TEST_F(JournalReaderTest, TheRecordedCheckpointIsReadAsItWasWritten) {
     EXPECT_TRUE(reader.journal().drain_faults().empty());
     EXPECT_EQ(books.snapshot, (GoldenBooks::Orders{{11, kBid, 189'000'000'000, 100},
                                                    {12, kBid, 189'100'000'000, 300},
-                                                   {13, kBid, 189'300'000'000, 50},
-                                                   {14, kAsk, 189'400'000'000, 70}}));
+                                                   {14, kAsk, 189'400'000'000, 70},
+                                                   {13, kAsk, 189'300'000'000, 50}}));
     EXPECT_EQ(books.levels, (GoldenBooks::Levels{{kBid, 189'000'000'000, 100, 1},
                                                  {kBid, 189'100'000'000, 300, 1},
-                                                 {kBid, 189'300'000'000, 50, 1},
-                                                 {kAsk, 189'400'000'000, 70, 1}}));
+                                                 {kAsk, 189'400'000'000, 70, 1},
+                                                 {kAsk, 189'300'000'000, 50, 1}}));
     EXPECT_EQ(books.events, (GoldenBooks::Orders{{16, kBid, 189'100'000'000, 20}}));
     ASSERT_NE(reader.instrument(0), nullptr);
     EXPECT_EQ(reader.instrument(0)->symbol.view(), "AAPL");
