@@ -256,8 +256,7 @@ void FixEngine::serve_page(const WebConfig& web) {
                           }},
         [this](const http::Request& request) {
             const auto* asset = find_asset(request.path);
-            if (asset == nullptr) return page(request);
-            return http::Page{.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
+            return asset == nullptr ? page(request) : http::page_of(*asset, request);
         }));
 }
 
