@@ -34,3 +34,12 @@ export async function ask(path) {
   if (!response.ok) throw Object.assign(new Error(`${path}: ${response.status}`), { status: response.status });
   return response.json();
 }
+
+/** Posts with the admin token, which is not kept. Throws TokenError when it is not accepted, Error for any other failure. */
+export async function post(path, adminToken) {
+  const fault = tokenFault(adminToken);
+  if (fault !== "") throw new Error(fault);
+  const response = await fetch(path, { method: "POST", headers: { Authorization: `Bearer ${adminToken}` }, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  if (response.status === 401) throw new TokenError(path);
+  if (!response.ok) throw new Error((await response.text()).trim());
+}
