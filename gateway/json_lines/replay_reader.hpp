@@ -8,6 +8,7 @@
 #include <string>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/venues_json.hpp>
 #include <millpond/journal/catch_up_reader.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
@@ -31,6 +32,7 @@ public:
         std::filesystem::path journal;
         std::string ring;
         std::uint64_t epoch{0};
+        std::optional<feed::ChannelVenues> venues{};  ///< See EventLines::open.
     };
     enum class Outcome : std::uint8_t {
         moved,

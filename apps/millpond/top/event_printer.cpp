@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <stdexcept>
@@ -82,12 +83,19 @@ bool EventPrinter::wants(feed::InstrumentId id) {
         const auto next = static_cast<feed::InstrumentId>(printer_.named());
         const auto* named = instrument(next);
         const auto symbol = named == nullptr ? feed::Symbol{fmt::format("#{}", next)} : named->symbol;
-        printer_.name(symbol, named == nullptr ? feed::kDefaultDecimals : named->decimals);
+        printer_.name(symbol, named == nullptr ? feed::kDefaultDecimals : named->decimals,
+                      named != nullptr && shows_venues_ ? named->venue : feed::Venue{});
         const bool is_requested = wanted_.contains(symbol.view());
         if (is_requested) found_.emplace(symbol.view());
         is_wanted_.push_back(wanted_.empty() || is_requested);
     }
     return is_wanted_[id];
+}
+
+void EventPrinter::show_venues(const market::QuoteBoard& board) {
+    shows_venues_ = board.has_best_venues();
+    const auto channels = std::min<std::uint32_t>(board.max_channels(), feed::kMaxCompositeChannels);
+    for (std::uint16_t channel = 0; channel < channels; ++channel) printer_.name_channel(channel, board.venue(channel));
 }
 
 void EventPrinter::write_book(const market::Book& book, feed::InstrumentId id, std::int64_t receive_utc_ns) {
