@@ -55,13 +55,7 @@ public:
         const auto name = core::load_le<std::uint64_t>(stock);
         if (book != kNone) [[likely]]
             return entries_[book].stock == name ? book : kOtherName;
-        const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
-        if (!symbol) return kNoName;
-        const auto id = instruments_->find_or_add(venue_, *symbol);
-        if (id == kNoInstrument || room() == 0) return kNone;
-        if (of_instrument_[id] != kNone) return kNoName;
-        static_cast<void>(append({.instrument = id, .locate = locate, .stock = name}));
-        return of_locate_[locate];
+        return name_locate(locate, stock);
     }
     /// Returns an empty symbol if the locate has no name yet.
     [[nodiscard]] Symbol name_of(std::uint16_t locate) const noexcept {
@@ -123,6 +117,18 @@ private:
     [[nodiscard]] Entry* append(const Entry& entry) noexcept {
         of_instrument_[entry.instrument] = of_locate_[entry.locate] = static_cast<std::uint16_t>(entries_.size());
         return &entries_.emplace_back(entry);  // never allocates: reserved in the constructor
+    }
+
+    /// The rest of find_or_name, for a locate without a name: out of line, which spares each message the registers.
+    [[nodiscard, gnu::cold, gnu::noinline]] std::uint16_t name_locate(std::uint16_t locate,
+                                                                      const std::byte* stock) noexcept {
+        const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
+        if (!symbol) return kNoName;
+        const auto id = instruments_->find_or_add(venue_, *symbol);
+        if (id == kNoInstrument || room() == 0) return kNone;
+        if (of_instrument_[id] != kNone) return kNoName;
+        static_cast<void>(append({.instrument = id, .locate = locate, .stock = core::load_le<std::uint64_t>(stock)}));
+        return of_locate_[locate];
     }
 
     InstrumentTable* instruments_;
