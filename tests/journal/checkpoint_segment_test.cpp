@@ -26,12 +26,12 @@ TEST_F(CheckpointTest, OneThatASegmentEndsBeginsAgainInTheNext) {
     const auto before = find_books_before(folder_, UINT64_MAX);
     ASSERT_TRUE(before && before->checkpoint);
     const auto checkpoints = recorded.writer().counters().checkpoints.read();
-    std::uint64_t begun = 0;
-    while (begun == 0) {
+    std::uint64_t begin_record = 0;
+    while (begin_record == 0) {
         recorded.append(recorded.day().next());
         const auto record = recorded.writer().next_record();
         recorded.writer().step(recorded.now());
-        if (recorded.writer().next_record() != record) begun = record;
+        if (recorded.writer().next_record() != record) begin_record = record;
     }
     ASSERT_EQ(recorded.writer().counters().checkpoints.read(), checkpoints);
     recorded.begin_segment();
@@ -47,7 +47,7 @@ TEST_F(CheckpointTest, OneThatASegmentEndsBeginsAgainInTheNext) {
     ASSERT_TRUE(after && after->checkpoint);
     EXPECT_GE(after->record, second.identity().first_record);
     recorded.write(100);
-    for (const auto record : {begun, after->checkpoint->last + 1}) {
+    for (const auto record : {begin_record, after->checkpoint->last + 1}) {
         static_cast<void>(checked(recorded, AtRecord{record}));
         ASSERT_FALSE(HasFailure());
     }

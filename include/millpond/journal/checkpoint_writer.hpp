@@ -56,7 +56,8 @@ public:
     /// The next step writes to another segment, in which an unfinished checkpoint begins again.
     /// is_full: the segment before ended for lack of space.
     void begin_segment(bool is_full) noexcept;
-    /// Makes a checkpoint due now if there were events since the last one; one that has begun goes on.
+    /// Makes a checkpoint due now if there were events since the last one; a checkpoint that is being written
+    /// continues.
     void request() noexcept {
         is_requested_ = event_bytes_ != 0 && has_channels();
         if (state_ == State::waits) state_ = State::idle;

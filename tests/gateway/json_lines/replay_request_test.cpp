@@ -114,7 +114,7 @@ TYPED_TEST(ReplayRequestTest, ARequestDuringAReplayIsRefusedButForItsAccount) {
     this->catch_up(sink);
     const auto client = this->connect(sink, kFromTheStart, true, 4'096);
     ASSERT_TRUE(this->run_until({&sink}, {}, [&] { return sink.metric("replays") == 1; }));
-    // The replay has begun; most of it waits for the client.
+    // The replay is running; most of it waits for the client.
     ASSERT_TRUE(this->run_until({&sink}, {client.get()}, [&] { return client->recorder.has_begun(); }));
     for (const auto* request : {R"({"subscribe":["S1"]})", R"({"unsubscribe":["*"]})", R"({"mode":"conflate"})",
                                 R"({"subscribe":["S1"],"from":{"record":2}})"}) {
