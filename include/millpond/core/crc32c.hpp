@@ -48,7 +48,7 @@ inline constexpr auto kCrc32cTable = make_crc32c_table();
 #if defined(__x86_64__) || defined(__aarch64__)
 
 #if defined(__x86_64__)
-#define MILLPOND_CRC32C_TARGET [[gnu::target("sse4.2")]]
+#define MILLPOND_CRC32C_TARGET [[gnu::target("sse4.2,crc32")]]
 MILLPOND_CRC32C_TARGET inline std::uint64_t add_crc32c(std::uint64_t crc, std::uint64_t word) noexcept {
     return __builtin_ia32_crc32di(crc, word);
 }
