@@ -1,6 +1,9 @@
-# cmake -DOUT=FILE.cpp -DHEADER=FILE.hpp -DNAMESPACE=millpond::x -DFILES="path|type|file;..." -P embed_files.cmake
+# cmake -DOUT=FILE.cpp -DHEADER=FILE.hpp -DNAMESPACE=millpond::x -DFILES="path|type|file;..." [-DELSE=EXPRESSION] -P embed_files.cmake
 #
-# Writes the files into C++ source as the table behind find_asset of the header.
+# Writes the files into C++ source as the table behind find_asset of the header. ELSE: its result for another path.
+if(NOT DEFINED ELSE)
+    set(ELSE nullptr)
+endif()
 set(bodies "")
 set(entries "")
 set(number 0)
@@ -33,7 +36,7 @@ const http::Asset* find_asset(std::string_view path) noexcept {
     for (const auto& asset : kAssets) {
         if (asset.path == path) return &asset;
     }
-    return nullptr;
+    return ${ELSE};
 }
 
 }  // namespace ${NAMESPACE}

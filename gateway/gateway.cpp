@@ -23,7 +23,6 @@
 namespace millpond::gateway {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 /// Source of events of the gateway itself.
 constexpr std::string_view kName = "gateway";
 
@@ -110,17 +109,11 @@ void Gateway::open_history() {
         });
     const auto now = core::MomentClock{}.now();
     history_files_->load();
-    const auto last = events_.newest();
-    const bool was_killed = last && last->kind != service::EventKind::stop;
     const auto [version, commit] = service::build_info();
-    events_.add({.kind = service::EventKind::start,
-                 .severity = was_killed ? service::Severity::warning : service::Severity::info,
-                 .source = kName,
-                 .text = fmt::format("millpond {} ({}) started; rings: {}, feeds: {}, sinks: {}{}", version, commit,
-                                     state->rings.size(), state->feeds.size(), state->sinks.size(),
-                                     was_killed ? "; the run before did not stop in order" : ""),
-                 .since = was_killed ? std::min(std::max(last->time, history_->newest() * kSecondNs), now.utc_ns) : 0},
-                now);
+    history_files_->log_start(kName,
+                              fmt::format("millpond {} ({}) started; rings: {}, feeds: {}, sinks: {}", version, commit,
+                                          state->rings.size(), state->feeds.size(), state->sinks.size()),
+                              now);
 }
 
 void Gateway::watch() {

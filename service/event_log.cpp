@@ -174,10 +174,12 @@ void EventLog::flush_all(core::Moment now) noexcept {
 }
 
 std::vector<EventRecord> EventLog::select(const EventFilter& filter) const {
+    EventRecord wanted;  // has the source as the log cuts it
+    wanted.set({.source = filter.source.value_or("")}, 0);
     const auto is_wanted = [&](const EventRecord& event) {
         if (filter.after && event.number <= *filter.after) return false;
         if (!filter.kinds.empty() && std::ranges::find(filter.kinds, event.kind) == filter.kinds.end()) return false;
-        if (filter.source && event.source() != *filter.source) return false;
+        if (filter.source && event.source() != wanted.source()) return false;
         return (!filter.from || event.time >= *filter.from) && (!filter.to || event.time < *filter.to);
     };
     std::vector<const EventRecord*> found;

@@ -21,15 +21,22 @@ enum class EventKind : std::uint8_t {
     start,       ///< The daemon has started.
     stop,        ///< The daemon has stopped in order.
     reload,      ///< A reload has changed or refused something.
-    gap,         ///< Messages of a feed are missing.
+    gap,         ///< Messages of a feed or a FIX session are missing.
     session,     ///< A feed has a new session, or its session has ended.
     connect,     ///< A connection was made, or clients have connected.
     disconnect,  ///< A connection was lost, or clients have disconnected.
     finding,     ///< A finding has begun or ended.
     latency,     ///< The same for a latency above its bound.
+    logon,       ///< A FIX session has logged on.
+    logout,      ///< It has logged out.
+    resend,      ///< Messages were resent, or could not be.
+    reject,      ///< A message was rejected, by either side.
+    reset,       ///< The sequence numbers of a FIX session went back.
+    admin,       ///< An operator's action.
 };
-inline constexpr std::array<std::string_view, 9> kEventKinds{"start",   "stop",       "reload",  "gap",    "session",
-                                                             "connect", "disconnect", "finding", "latency"};
+inline constexpr std::array<std::string_view, 15> kEventKinds{"start",   "stop",       "reload",  "gap",     "session",
+                                                              "connect", "disconnect", "finding", "latency", "logon",
+                                                              "logout",  "resend",     "reject",  "reset",   "admin"};
 [[nodiscard]] constexpr std::string_view to_string(EventKind kind) noexcept {
     return kEventKinds[static_cast<std::size_t>(kind)];
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -87,6 +88,18 @@ void HistoryFiles::load() {
     restore(history_);
     restore(events_);
     saved_event_ = events_.numbers().newest;
+}
+
+void HistoryFiles::log_start(std::string_view source, std::string_view text, core::Moment now) {
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
+    const auto last = events_.newest();
+    const bool was_killed = last && last->kind != EventKind::stop;
+    events_.add({.kind = EventKind::start,
+                 .severity = was_killed ? Severity::warning : Severity::info,
+                 .source = source,
+                 .text = fmt::format("{}{}", text, was_killed ? "; the run before did not stop in order" : ""),
+                 .since = was_killed ? std::min(std::max(last->time, history_.newest() * kSecondNs), now.utc_ns) : 0},
+                now);
 }
 
 void HistoryFiles::start() {

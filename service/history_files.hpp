@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <millpond/core/descriptor.hpp>
+#include <millpond/core/moment.hpp>
 
 #include "service/event_log.hpp"
 #include "service/history.hpp"
@@ -42,6 +43,8 @@ public:
 
     /// Locks the files, and restores history and log.
     void load();
+    /// Logs the start of the daemon, after load(). It is a warning if the run before was killed. source: the daemon.
+    void log_start(std::string_view source, std::string_view text, core::Moment now);
     /// Starts the thread that writes the files; does nothing without the lock.
     void start();
     /// Writes what is new, and ends the thread. Does nothing if it was not started.

@@ -1,4 +1,4 @@
-// The gateway's event log: the newest events, polled, and a list of them.
+// A daemon's event log: the newest events, polled, and a list of them.
 
 import { ask } from "./connection.js";
 import { span } from "./format.js";
@@ -9,7 +9,10 @@ const KEPT = 1_000;
 /** Rows in the document. */
 const SHOWN = 100;
 
-export const KINDS = ["start", "stop", "reload", "gap", "session", "connect", "disconnect", "finding", "latency"];
+/** The log cuts longer sources. */
+const MAX_SOURCE = 61;
+
+const isOf = ({ source }, wanted) => source === wanted || (source.length >= MAX_SOURCE && wanted.startsWith(source));
 
 export class Events {
   /** Newest first. */
@@ -37,7 +40,7 @@ export class Events {
 
   /** Those of a kind and a source; empty texts are any. */
   filtered(kind, source) {
-    return this.list.filter((one) => (kind === "" || one.kind === kind) && (source === "" || one.source === source));
+    return this.list.filter((one) => (kind === "" || one.kind === kind) && (source === "" || isOf(one, source)));
   }
 }
 
@@ -66,6 +69,6 @@ export function showEvents(events, utc, place) {
   const more = events.length - rows.length;
   const last = events.length === 0 ? "No events." : more > 0 ? `${more} older events: narrow the filter, or download them.` : "";
   morph(place, make("table", { class: "plain" },
-    make("thead", {}, make("tr", {}, ...[["Time", "When it happened"], ["Event", "What happened"], ["Source", "The feed, ring or sink"], ["Text", "What exactly, and how long it lasted"]].map(([title, meaning]) => make("th", { scope: "col", title: meaning }, title)))),
+    make("thead", {}, make("tr", {}, ...[["Time", "When it happened"], ["Event", "What happened"], ["Source", "The part that it happened to"], ["Text", "What exactly, and how long it lasted"]].map(([title, meaning]) => make("th", { scope: "col", title: meaning }, title)))),
     make("tbody", {}, ...rows, ...(last === "" ? [] : [make("tr", { class: "note" }, make("td", { colspan: "4" }, last))]))));
 }

@@ -1,27 +1,21 @@
 // Small charts of the past on one time axis, with holes where nothing was sampled and a mark at each event.
 
-import { short, span } from "./format.js";
 import { linesOf } from "./history.js";
 
 const REDRAW_MS = 1_000;
 
-const of = (name) => (series, i) => series[name]?.[i] ?? null;
-const sum = (...names) => (series, i) => {
+/** A series' value; null where it has none. */
+export const of = (name) => (series, i) => series[name]?.[i] ?? null;
+/** The sum of several. */
+export const sum = (...names) => (series, i) => {
   const values = names.map((name) => of(name)(series, i));
   return values.every((value) => value === null) ? null : values.reduce((total, value) => total + (value ?? 0), 0);
 };
 
-/** Place, lines and text of a value of each chart. */
-export const CHARTS = [
-  { id: "history-rate", lines: [["feed", "", of("packets_per_second")], ["line", "", of("packets_per_second")]], text: (value) => `${short(value)}/s` },
-  { id: "history-loss", lines: [["feed", "", sum("missing", "kernel_drops", "undecodable")], ["sink", " missed", of("missed")]], text: short },
-  { id: "history-latency", lines: [["ring", " p50", of("wire_p50_ns")], ["ring", " p99", of("wire_p99_ns")]], text: span },
-  { id: "history-lag", lines: [["sink", "", of("lag_ns")]], text: span },
-];
-
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class HistoryCharts {
+  #charts;
   #places;
   #onZoom;
   #graphs = new Map(); // by chart id: {graph, names}
@@ -30,8 +24,11 @@ export class HistoryCharts {
   #utc = false;
   #events = [];
 
-  /** places: the element of each chart by id. onZoom(from, to): called with milliseconds when the user has dragged. */
-  constructor(places, onZoom) {
+  /**
+   * charts: id, lines and text of a value of each. places: the element of each by id. onZoom(from, to): called with milliseconds when the user has dragged.
+   */
+  constructor(charts, places, onZoom) {
+    this.#charts = charts;
     this.#places = places;
     this.#onZoom = onZoom;
   }
@@ -52,7 +49,7 @@ export class HistoryCharts {
     if (utc !== this.#utc) this.forget();
     [this.#range, this.#events, this.#utc, this.#drawn] = [range, events, utc, performance.now()];
     const times = history.times.map((time) => new Date(time));
-    for (const chart of CHARTS) {
+    for (const chart of this.#charts) {
       const lines = linesOf(history, chart.lines);
       const names = lines.map(({ name }) => name);
       const rows = times.map((time, i) => [time, ...lines.map(({ values }) => values[i])]);

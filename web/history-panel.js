@@ -1,9 +1,9 @@
 // The panel of the past: charts and the list of events, with one range, source and time zone for both.
 
 import { ask, token } from "./connection.js";
-import { Events, KINDS, showEvents } from "./events.js";
+import { Events, showEvents } from "./events.js";
 import { History } from "./history.js";
-import { CHARTS, HistoryCharts } from "./history-charts.js";
+import { HistoryCharts } from "./history-charts.js";
 import { setText } from "./morph.js";
 import { at } from "./shell.js";
 
@@ -15,24 +15,29 @@ const STEPS = { 15: 1, 60: 5, 360: 60, 1440: 120 };
 const AROUND_NS = 2 * MINUTE_NS;
 const ZONE = "millpond-zone";
 
-/** A query. URLSearchParams would write a space as +, which is a plus to the gateway. */
+/** A query. URLSearchParams would write a space as +, which is a plus to the daemon. */
 const query = (parts) => Object.entries(parts).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
 
 export class HistoryPanel {
   #history = new History();
   #events = new Events();
   #charts;
+  #sources;
   #isLive;
   #zoomed = null; // [from, to] in nanoseconds; null: the newest minutes
   #now = 0; // of the newest report
   #loaded = ""; // what the samples were requested for
 
-  /** isLive(): whether the gateway can be asked. */
-  constructor(isLive) {
+  /**
+   * isLive(): whether the daemon can be asked. charts: as HistoryCharts has them. kinds: those of its events.
+   * sources(report): the names of its sources.
+   */
+  constructor({ isLive, charts, kinds, sources }) {
     this.#isLive = isLive;
-    const places = Object.fromEntries(CHARTS.map(({ id }) => [id, at(id)]));
-    this.#charts = new HistoryCharts(places, (from, to) => this.#zoom([Math.floor(from * 1e6), Math.ceil(to * 1e6)]));
-    at("event-kind").append(...KINDS.map((kind) => new Option(kind, kind)));
+    this.#sources = sources;
+    const places = Object.fromEntries(charts.map(({ id }) => [id, at(id)]));
+    this.#charts = new HistoryCharts(charts, places, (from, to) => this.#zoom([Math.floor(from * 1e6), Math.ceil(to * 1e6)]));
+    at("event-kind").append(...kinds.map((kind) => new Option(kind, kind)));
     at("history-zone").value = localStorage.getItem(ZONE) ?? "local";
     at("history-zone").addEventListener("change", ({ target }) => localStorage.setItem(ZONE, target.value));
     for (const id of ["history-zone", "event-kind"]) at(id).addEventListener("change", () => this.#draw(true));
@@ -53,7 +58,7 @@ export class HistoryPanel {
     this.#poll();
   }
 
-  /** Everything known is out of date: the gateway may be another one. */
+  /** Everything known is out of date: the daemon may be another one. */
   restart() {
     this.#events.forget();
     this.#loaded = "";
@@ -68,13 +73,18 @@ export class HistoryPanel {
   /** Offers the sources of a report. */
   offer(report) {
     this.#now = report.now;
-    const named = (kind, list) => list.map(({ name }) => `${kind} '${name}'`);
-    const names = ["", ...named("feed", report.feeds), ...named("ring", report.rings), ...named("sink", report.sinks)];
+    const names = ["", ...this.#sources(report)];
     const select = at("history-source");
     if ([...select.options].map(({ value }) => value).join("\n") === names.join("\n")) return;
     const chosen = select.value;
     select.replaceChildren(...names.map((name) => new Option(name === "" ? "All sources" : name, name)));
     select.value = names.includes(chosen) ? chosen : "";
+  }
+
+  /** Shows only the lines and events of a source that was offered; an empty text: of all. */
+  choose(source) {
+    at("history-source").value = source;
+    this.#zoom(this.#zoomed);
   }
 
   /** Shows a range instead of the newest minutes; null: these. */
@@ -133,7 +143,7 @@ export class HistoryPanel {
         this.#draw();
       }
     } catch {
-      this.#draw(); // the link reports a gateway that does not answer
+      this.#draw(); // the link reports a daemon that does not answer
     }
     setTimeout(() => this.#poll(), EVERY_MS);
   }

@@ -8,6 +8,7 @@ import { Grid } from "./grid.js";
 import { gatewayState, showGateway, showTab } from "./header.js";
 import { showHealth } from "./health.js";
 import { HistoryPanel } from "./history-panel.js";
+import { CHARTS, KINDS, sources } from "./gateway-history.js";
 import { Instrument } from "./instrument.js";
 import { InstrumentPanel } from "./instrument-panel.js";
 import { showLatency } from "./latency.js";
@@ -189,7 +190,7 @@ const link = new Link({
   },
 });
 
-const past = new HistoryPanel(() => link.live);
+const past = new HistoryPanel({ isLive: () => link.live, charts: CHARTS, kinds: KINDS, sources });
 
 const subscription = new Subscription(link, quotes, () => {
   const all = quotes.sortedByValue && quotes.shown().length > MAX_FOLLOWED;

@@ -11,4 +11,11 @@ struct Asset {
     std::string_view content;
 };
 
+namespace shared {
+
+/// The file of all pages at this path. Null if there is none.
+[[nodiscard]] const Asset* find_asset(std::string_view path) noexcept;
+
+}  // namespace shared
+
 }  // namespace millpond::http

@@ -73,6 +73,14 @@ TEST(EventLog, KeepsTheLastEvents) {
     EXPECT_EQ(all.front().number, 10'504U);
 }
 
+TEST(EventLog, ASourceThatTheLogCutsIsFoundByItsWholeName) {
+    EventLog log;
+    const std::string source = "session 'FIX.4.4:" + std::string(70, 'H') + "->DESK'";
+    log.add(finding(source, "text"), at(0));
+    EXPECT_THAT(log.select({.source = source}), SizeIs(1));
+    EXPECT_THAT(log.select({.source = source.substr(0, 60)}), IsEmpty());
+}
+
 TEST(EventLog, OtherEventsDoNotReplaceStartsStopsAndReloads) {
     EventLog log;
     log.add({.kind = EventKind::start, .source = "gateway"}, at(0));

@@ -27,6 +27,7 @@ globalThis.window = {
 };
 globalThis.document = { documentElement: {} };
 globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
+const { CHARTS } = await import("../../web/gateway-history.js");
 const { HistoryCharts } = await import("../../web/history-charts.js");
 const { History } = await import("../../web/history.js");
 
@@ -47,7 +48,7 @@ function history() {
 beforeEach(() => { graphs = []; });
 
 test("each chart has the lines of its sources, and a hole where there is no sample", () => {
-  draw(new HistoryCharts({}, () => {}), history());
+  draw(new HistoryCharts(CHARTS, {}, () => {}), history());
   const of = (index) => [graphs[index].options.labels.slice(1), graphs[index].rows.map(([, ...values]) => values)];
   assert.deepEqual(of(0), [["f"], [[5], [null], [7], [8]]]);
   assert.deepEqual(of(1), [["f", "s missed"], [[1, 0], [null, null], [4, 2], [0, 0]]]);
@@ -57,7 +58,7 @@ test("each chart has the lines of its sources, and a hole where there is no samp
 });
 
 test("a graph is kept while its lines are the same, and made again in another time zone", () => {
-  const charts = new HistoryCharts({}, () => {});
+  const charts = new HistoryCharts(CHARTS, {}, () => {});
   draw(charts, history());
   const [first] = graphs;
   draw(charts, history());
@@ -73,7 +74,7 @@ test("a graph is kept while its lines are the same, and made again in another ti
 
 test("events in the range are marked, and only a horizontal drag zooms", () => {
   const zooms = [];
-  const charts = new HistoryCharts({}, (...zoomed) => zooms.push(zoomed));
+  const charts = new HistoryCharts(CHARTS, {}, (...zoomed) => zooms.push(zoomed));
   const at = (ms, kind) => ({ time: (START + ms) * 1e6, kind, severity: "warning" });
   draw(charts, history(), { events: [at(2_000, "gap"), at(3_000, "start"), at(-1, "gap"), at(9_000, "gap")] });
   const marks = [];
