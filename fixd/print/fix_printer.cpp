@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <millpond/core/json_string.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/version.hpp>
 
@@ -169,8 +170,13 @@ const fix::Dictionary* FixPrinter::dictionary_of(const fix::Message& message) {
 std::string FixPrinter::text_of(std::string_view bytes, const std::optional<fix::Message>& message) {
     std::string visible{bytes};
     const bool hidden = fix::SecretMask{secrets_}.hide(visible) != 0 || masked_;
+    if (!message && form_ == Form::decoded) {
+        return fmt::format(R"({{"type":"","name":"","sequence":null,"masked":{},"fault":{},"text":{},"fields":[]}})",
+                           hidden, core::json_string(fault_), core::json_string(shown(visible)));
+    }
     if (!message) return fmt::format("no message ({}): {}\n", fault_, shown(visible));
     const fix::Message shown_message{visible, message->fields(), nullptr};
+    if (form_ == Form::decoded) return decoded(shown_message, hidden);
     if (form_ == Form::json) {
         const auto& session = built_in(message->begin_string());
         return json_of(shown_message, {.session = &session,
@@ -208,21 +214,47 @@ std::string_view FixPrinter::message_name(std::string_view type, const fix::Dict
     return common_message_name(type);
 }
 
-std::string FixPrinter::fields_text(const fix::Message& message) {
+template <class Visitor>
+void FixPrinter::visit_fields(const fix::Message& message, Visitor&& visit) {
     const auto& session = built_in(message.begin_string());
     const auto type = message.msg_type();
     const auto* definition = dictionary_ != nullptr ? dictionary_->message(type) : nullptr;
     GroupDepth depth{definition != nullptr ? &definition->fields : nullptr};
-    std::string text;
     for (const auto& field : message.fields()) {
         const auto value = message.value(field);
         const auto meaning =
             field.tag == fix::tag::kMsgType ? message_name(type, session) : value_name(field.tag, value);
-        text += fmt::format("{:{}}{:>5} {:<24} {}{}\n", "", 4 * depth.of(field.tag), message.tag_text(field),
-                            field_name(field.tag, session), shown(value),
-                            meaning.empty() ? "" : fmt::format("  ({})", meaning));
+        visit(field, depth.of(field.tag), field_name(field.tag, session), value, meaning);
     }
+}
+
+std::string FixPrinter::fields_text(const fix::Message& message) {
+    std::string text;
+    visit_fields(message, [&](const fix::Field& field, std::size_t depth, std::string_view name, std::string_view value,
+                              std::string_view meaning) {
+        text += fmt::format("{:{}}{:>5} {:<24} {}{}\n", "", 4 * depth, message.tag_text(field), name, shown(value),
+                            meaning.empty() ? "" : fmt::format("  ({})", meaning));
+    });
     return text;
+}
+
+std::string FixPrinter::decoded(const fix::Message& message, bool hidden) {
+    using core::json_string;
+    const auto name = message_name(message.msg_type(), built_in(message.begin_string()));
+    const auto number = message.unsigned_integer(fix::tag::kMsgSeqNum);
+    auto line = one_line(message);
+    line.pop_back();  // its line end
+    auto text = fmt::format(R"({{"type":{},"name":{},"sequence":{},"masked":{},"fault":null,"text":{},"fields":[)",
+                            json_string(message.msg_type()), json_string(name),
+                            number ? fmt::format("{}", *number) : "null", hidden, json_string(line));
+    const char* separator = "";
+    visit_fields(message, [&](const fix::Field& field, std::size_t depth, std::string_view field_name,
+                              std::string_view value, std::string_view meaning) {
+        text += fmt::format("{}[{},{},{},{},{}]", separator, json_string(message.tag_text(field)),
+                            json_string(field_name), json_string(shown(value)), json_string(meaning), depth);
+        separator = ",";
+    });
+    return text + "]}";
 }
 
 std::string FixPrinter::one_line(const fix::Message& message) {

@@ -19,7 +19,13 @@ namespace millpond::fixd {
 /// fields of repeating groups indented, or one JSON object per line.
 class FixPrinter {
 public:
-    enum class Form : std::uint8_t { one_line, fields, json };
+    enum class Form : std::uint8_t {
+        one_line,
+        fields,
+        json,
+        decoded,  ///< A JSON object: `type`, its `name`, `sequence`, `masked`, `fault`, `text`, and `fields`, each an
+                  ///< array of tag, name, value, its meaning, and its depth in repeating groups.
+    };
 
     /// dictionary: outlives this; null: the built-in names.
     FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
@@ -59,7 +65,11 @@ private:
     [[nodiscard]] const fix::Dictionary* dictionary_of(const fix::Message& message);
     [[nodiscard]] std::optional<fix::ApplicationVersion> version_of(const fix::Message& message);
     [[nodiscard]] const fix::Dictionary& built_in(std::string_view begin_string);
+    /// Calls visit(field, depth, name, value, meaning) for each field.
+    template <class Visitor>
+    void visit_fields(const fix::Message& message, Visitor&& visit);
     [[nodiscard]] std::string fields_text(const fix::Message& message);
+    [[nodiscard]] std::string decoded(const fix::Message& message, bool hidden);
     [[nodiscard]] std::string one_line(const fix::Message& message);
     [[nodiscard]] std::string_view field_name(fix::Tag tag, const fix::Dictionary& session) const;
     [[nodiscard]] std::string_view value_name(fix::Tag tag, std::string_view value) const;

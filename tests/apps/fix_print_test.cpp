@@ -17,7 +17,7 @@
 #include <millpond/files/pack_file.hpp>
 
 #include "apps/millpond/fix/file_follower.hpp"
-#include "apps/millpond/fix/fix_text.hpp"
+#include "fixd/print/message_finder.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/fix_dictionaries.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -331,10 +331,11 @@ TEST_F(FixPrint, EachCutOfTheTextIntoPiecesFindsTheSameMessages) {
                              raw_line("20240102-03:04:05.000000001", '<', kFill + kOrder) + kLogon;
     const auto found_in = [&](std::size_t piece) {
         std::string all;
-        MessageFinder finder{[&](const FoundMessage& found) {
-                                 all += std::to_string(found.at) + found.direction + found.session + found.bytes + "\n";
-                             },
-                             [&](std::string_view remark) { all.append("# ").append(remark); }};
+        fixd::MessageFinder finder{[&](const fixd::FoundMessage& found) {
+                                       all += std::to_string(found.at) + found.direction + found.session + found.bytes +
+                                              "\n";
+                                   },
+                                   [&](std::string_view remark) { all.append("# ").append(remark); }};
         for (std::size_t at = 0; at < text.size(); at += piece) finder.append(std::string_view{text}.substr(at, piece));
         finder.finish();
         return all;

@@ -23,8 +23,8 @@
 #include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_dictionary_file.hpp"
-#include "apps/millpond/fix/fix_text.hpp"
 #include "fixd/print/fix_printer.hpp"
+#include "fixd/print/message_finder.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -89,7 +89,7 @@ public:
         for (const auto& text : options.fields_wanted) fields_.push_back(wanted_field(text));
     }
 
-    [[nodiscard]] bool wants(const FoundMessage& found, const std::optional<fix::Message>& message) const {
+    [[nodiscard]] bool wants(const fixd::FoundMessage& found, const std::optional<fix::Message>& message) const {
         if (direction_ != '\0' && found.direction != direction_) return false;
         if (!session_.empty() && !is_of_session(found, message)) return false;
         if (!types_.empty() && (!message || std::ranges::find(types_, message->msg_type()) == types_.end())) {
@@ -105,7 +105,8 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_of_session(const FoundMessage& found, const std::optional<fix::Message>& message) const {
+    [[nodiscard]] bool is_of_session(const fixd::FoundMessage& found,
+                                     const std::optional<fix::Message>& message) const {
         if (found.session.find(session_) != std::string::npos) return true;
         return message && (message->text(fix::tag::kSenderCompId) == session_ ||
                            message->text(fix::tag::kTargetCompId) == session_);
@@ -126,7 +127,7 @@ private:
 };
 
 /// Returns time, direction and ids: from the log if it has them, otherwise from the message.
-std::string heading(const FoundMessage& found, const std::optional<fix::Message>& message) {
+std::string heading(const fixd::FoundMessage& found, const std::optional<fix::Message>& message) {
     std::string time{"-"};
     std::string session = found.session;
     if (found.utc_ns) {
@@ -168,7 +169,7 @@ public:
                                     : fixd::FixPrinter::Form::one_line,
                    pointers_to(dictionaries_), fix::SecretTags{options.mask}) {}
 
-    void print(const FoundMessage& found) {
+    void print(const fixd::FoundMessage& found) {
         ++messages_;
         const auto message = printer_.parse(found.bytes);
         if (!filter_.wants(found, message)) return;
@@ -226,7 +227,7 @@ private:
 };
 
 /// Follows the file until a signal arrives.
-void follow(const std::string& path, MessageFinder& finder) {
+void follow(const std::string& path, fixd::MessageFinder& finder) {
     const auto& stop = service::stop_on_signal();
     FileFollower file{path};
     const auto event = [&](FileFollower::Event what) {
@@ -248,7 +249,7 @@ void follow(const std::string& path, MessageFinder& finder) {
     finder.finish();
 }
 
-void read_all(const std::string& path, MessageFinder& finder) {
+void read_all(const std::string& path, fixd::MessageFinder& finder) {
     files::FileContents contents{path == "-" ? "/dev/stdin" : path};
     for (auto bytes = contents.next(); !bytes.empty(); bytes = contents.next()) {
         finder.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -259,8 +260,8 @@ void read_all(const std::string& path, MessageFinder& finder) {
 int run(const FixPrintOptions& options) {
     if (options.follow && options.file == "-") throw UsageError{"fix print: --follow needs a file"};
     Printing printing{options};
-    MessageFinder finder{[&](const FoundMessage& found) { printing.print(found); },
-                         [&](std::string_view text) { printing.remark(text); }};
+    fixd::MessageFinder finder{[&](const fixd::FoundMessage& found) { printing.print(found); },
+                               [&](std::string_view text) { printing.remark(text); }};
     if (options.follow) {
         follow(options.file, finder);
     } else {

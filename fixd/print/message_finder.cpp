@@ -1,4 +1,4 @@
-#include "apps/millpond/fix/fix_text.hpp"
+#include "fixd/print/message_finder.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/utc_time.hpp>
 
-namespace millpond::app {
+namespace millpond::fixd {
 namespace {
 
 constexpr char kSoh = '\x01';
@@ -219,4 +219,4 @@ void MessageFinder::finish() {
     is_rest_of_line_ = false;
 }
 
-}  // namespace millpond::app
+}  // namespace millpond::fixd

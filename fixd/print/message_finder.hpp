@@ -8,7 +8,7 @@
 #include <string_view>
 
 /// FIX messages in text: a raw log of the engine, another log, or a captured stream.
-namespace millpond::app {
+namespace millpond::fixd {
 
 /// A message, or bytes that begin like one.
 struct FoundMessage {
@@ -51,4 +51,4 @@ private:
     bool is_rest_of_line_{false};  // messages at the start of line_ were reported
 };
 
-}  // namespace millpond::app
+}  // namespace millpond::fixd
