@@ -34,7 +34,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::chrono::milliseconds kAdminPollInterval{100};
-constexpr std::int64_t kCheckIntervalNs = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 /// The changes that a running engine cannot make, each as a sentence. Sessions compare `user_file`.
 std::vector<std::string> changes_that_need_restart(const EngineConfig& now, const EngineConfig& next) {
@@ -57,10 +57,6 @@ void make_folders(const EngineConfig& config) {
         make(is_template(settings) ? store : store.parent_path());
     }
     make(config.raw_log.file.parent_path());
-}
-
-tls::Context tls_of(const WebConfig& web) {
-    return service::named("[[web]] " + web.listen.to_string(), [&] { return service::server_tls(web.tls); });
 }
 
 }  // namespace
@@ -126,6 +122,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
       config_(config),
       started_utc_ns_(core::utc_nanos()),
       findings_(exposures(config)),
+      history_(config, records_, log),
       authenticator_(log),
       disabled_(config.state.empty() ? std::string{} : config.state + "/disabled", config.file_mode, log),
       reload_page_(config.admin_token, reloader_, log) {
@@ -149,6 +146,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
                             .mask_tags = config.mask_tags,
                             .registry = &registry_,
                             .records = &records_,
+                            .events = &history_.session_events(),
                             .authenticator = &authenticator_,
                             .disabled = &disabled_,
                             .replicas = replicas_.get(),
@@ -228,55 +226,6 @@ std::string FixEngine::promote(std::string_view session, bool force) {
     return error;
 }
 
-void FixEngine::serve_metrics() {
-    http::Acts acts;
-    if (reload_page_.is_enabled()) {
-        acts = [this](const http::Request& request, std::string_view authorization) {
-            return reload_page_.act(request, authorization);
-        };
-    }
-    http_ = std::make_unique<http::Server>(
-        http::Options{.name = "metrics", .listen = config_.metrics, .acts = std::move(acts)},
-        [this](const http::Request& request) { return page(request); });
-}
-
-void FixEngine::serve_page(const WebConfig& web) {
-    page_files_.push_back(service::FileHashes{}.of(files_read(web)));
-    pages_.push_back(std::make_unique<http::Server>(
-        http::Options{.name = "fix-web",
-                      .listen = web.listen,
-                      .token = service::Token{web.token},
-                      .tls = tls_of(web),
-                      .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
-                      .acts = {},
-                      .on_refused =
-                          [this](std::string_view peer, std::string_view reason) {
-                              log_->say(service::Severity::warning, "fix-web.refused",
-                                        fmt::format("fix-web: refused {}: {}", peer, reason));
-                          }},
-        [this](const http::Request& request) {
-            const auto* asset = find_asset(request.path);
-            if (asset == nullptr) return page(request);
-            return http::Page{.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
-        }));
-}
-
-http::Page FixEngine::page(const http::Request& request) {
-    const bool is_metrics = request.path == "/metrics";
-    if (!is_metrics && request.path != "/health" && request.path != "/api/health") return {};
-    const auto now = core::utc_nanos();
-    const auto sessions = reports();
-    const auto copies = replicas();
-    const auto found = findings_.update(sessions, raw_log_losses(), now, copies);
-    if (is_metrics) {
-        return {.type = std::string{metrics::Registry::kContentType},
-                .body = registry_.prometheus_text() + findings_metric(found)};
-    }
-    if (request.path == "/health") return {.type = "text/plain", .body = health_line(found), .good = is_good(found)};
-    return {.type = "application/json",
-            .body = health_json(sessions, found, listening(), started_utc_ns_, now, copies)};
-}
-
 std::vector<SessionReport> FixEngine::reports() {
     std::vector<SessionReport> all;
     const auto copies = sessions_->drop_copies().reports();
@@ -286,7 +235,9 @@ std::vector<SessionReport> FixEngine::reports() {
         all.push_back({.status = session->status(),
                        .error = record->error(),
                        .latency = record->latencies().read(),
-                       .rejections = record->rejections(now)});
+                       .rejections = record->rejections(now),
+                       .peer_rejects = record->peer_rejects(),
+                       .gaps = record->gaps()});
         const auto copy = std::ranges::find(copies, session->name(), [](const auto& one) { return one.config.target; });
         if (copy != copies.end()) all.back().drop_copy = *copy;
     }
@@ -304,12 +255,18 @@ RawLogLosses FixEngine::raw_log_losses() const {
 
 std::string FixEngine::answer(std::string_view request) {
     return answer_admin(
-        request, {.sessions = [this] { return sessions(); },
-                  .reload = [this] { return reloader_.request(); },
-                  .disabled = [this](std::string_view session, bool disabled) { disabled_.set(session, disabled); },
-                  .disabled_names = [this] { return disabled_.names(); },
-                  .replicas = [this] { return replicas(); },
-                  .promote = [this](std::string_view session, bool force) { return promote(session, force); }});
+        request,
+        {.sessions = [this] { return sessions(); },
+         .reload = [this] { return reloader_.request(); },
+         .disabled = [this](std::string_view session, bool disabled) { disabled_.set(session, disabled); },
+         .disabled_names = [this] { return disabled_.names(); },
+         .replicas = [this] { return replicas(); },
+         .promote = [this](std::string_view session, bool force) { return promote(session, force); },
+         .acted =
+             [this](const std::string& session, const std::string& text) {
+                 log_->info(session + ".admin." + text, "{}: by an operator: {}", session, text);
+                 history_.session_events().add({.kind = service::EventKind::admin, .session = session, .text = text});
+             }});
 }
 
 void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
@@ -364,6 +321,7 @@ void FixEngine::start() {
     for (const auto& io : io_) io->start();
     if (standby_io_ != nullptr) standby_io_->start();
     add_metrics_of_new_sessions();
+    history_.start();
     if (admin_ == nullptr) return;
     // On a separate thread: a request may wait for a reload, which the watching thread starts.
     admin_thread_ = std::thread{[this] {
@@ -384,12 +342,13 @@ void FixEngine::watch() {
     stand_by();
     add_metrics_of_new_sessions();
     sessions_->drop_copies().watch();
-    const auto now = core::utc_nanos();
-    if (now - checked_utc_ns_ < kCheckIntervalNs && now >= checked_utc_ns_) return;
-    checked_utc_ns_ = now;
+    const core::Moment now{.utc_ns = core::utc_nanos(), .monotonic_ns = core::monotonic_nanos()};
+    history_.move_events(now);
+    if (now.utc_ns / kSecondNs == checked_utc_ns_ / kSecondNs) return;
+    checked_utc_ns_ = now.utc_ns;
     // A finding's age counts from its start, not from the first request.
     const auto all = reports();
-    static_cast<void>(findings_.update(all, raw_log_losses(), now, replicas()));
+    history_.update(all, findings_.update(all, raw_log_losses(), now.utc_ns, replicas()), now);
     std::set<std::string> names;
     for (const auto& report : all) names.insert(report.status.name);
     records_.keep([&](const std::string& session) { return names.contains(session); });
@@ -411,7 +370,12 @@ service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     renewals.apply(result);
     for (const auto& text : result.done) log_->info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_->warning("reload " + text, "reload: {}", text);
+    history_.add(result);
     return result;
+}
+
+void FixEngine::note_failed_reload(std::string_view text) {
+    history_.add(service::EventKind::reload, service::Severity::error, text);
 }
 
 /// Also removes the metrics of sessions that no longer exist.
@@ -444,17 +408,6 @@ bool FixEngine::drain(std::chrono::milliseconds bound) {
     }
     sessions_->drop_copies().settle();  // copies of the last messages
     return all;
-}
-
-std::string FixEngine::metrics_address() const { return http_ != nullptr ? http_->address().to_string() : ""; }
-
-std::vector<std::string> FixEngine::page_addresses() const {
-    std::vector<std::string> places;
-    for (std::size_t i = 0; i < pages_.size(); ++i) {
-        places.push_back(
-            fmt::format("{}://{}/", config_.webs[i].tls.empty() ? "http" : "https", pages_[i]->address().to_string()));
-    }
-    return places;
 }
 
 }  // namespace millpond::fixd

@@ -21,6 +21,7 @@
 #include "fixd/accept/authenticator.hpp"
 #include "fixd/admin/admin_server.hpp"
 #include "fixd/health/health.hpp"
+#include "fixd/history/engine_history.hpp"
 #include "fixd/sessions/session_records.hpp"
 #include "fixd/sessions/session_set.hpp"
 #include "fixd/sessions/status_log.hpp"
@@ -50,6 +51,8 @@ public:
     void watch();
     /// Replaces the sessions like SessionSet::replace. Changes that need a restart are refused. next: completed.
     service::Reloaded reconfigure(EngineConfig next);
+    /// Logs a reload that changed nothing, as an event.
+    void note_failed_reload(std::string_view text);
     [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
     /// Logs all sessions out. Returns false if that took longer than `bound`.
     bool drain(std::chrono::milliseconds bound);
@@ -66,7 +69,9 @@ public:
     [[nodiscard]] std::string metrics_address() const;
     /// URL of each page.
     [[nodiscard]] std::vector<std::string> page_addresses() const;
-    /// Serves /metrics, /health and /api/health, on any thread.
+    [[nodiscard]] const service::EventLog& events() const noexcept { return history_.events(); }
+    /// Serves /metrics, /health, /api/health, /api/session, /api/history and /api/events, on
+    /// any thread.
     [[nodiscard]] http::Page page(const http::Request& request);
 
 private:
@@ -81,6 +86,9 @@ private:
     void open_standby(const StandbyConfig& standby);
     [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;
     void add_threads(const EngineConfig& config, service::Log& log);
+    [[nodiscard]] http::Page act(const http::Request& request, std::string_view authorization);
+    [[nodiscard]] http::Page session(const http::Request& request);
+    [[nodiscard]] http::Page messages(const http::Request& request, bool may_read);
     void serve_metrics();
     void serve_page(const WebConfig& web);
     /// Secrets and certificates outside of sessions that a reload reads again because their contents have changed.
@@ -97,6 +105,7 @@ private:
     std::int64_t started_utc_ns_;
     SessionRecords records_;
     Findings findings_;
+    EngineHistory history_;
     std::int64_t checked_utc_ns_{0};
     std::vector<std::unique_ptr<engine::RawLog>> raw_logs_;  // one an I/O thread, or none
     std::vector<std::unique_ptr<engine::IoThread>> io_;

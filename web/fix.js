@@ -3,6 +3,9 @@
 import { ask, token, TokenError } from "./connection.js";
 import { bytes, count, short, span, timeOfDay } from "./format.js";
 import { showFindings, summary } from "./findings.js";
+import { CHARTS, KINDS, sources } from "./fix-history.js";
+import { linkTo, SessionPanel } from "./fix-session.js";
+import { HistoryPanel } from "./history-panel.js";
 import { make, morph, setText } from "./morph.js";
 import { askToken, at, startShell } from "./shell.js";
 
@@ -42,7 +45,7 @@ function rowsOf(session) {
   const cells = [text, session.peer || "–", count(session.next_sender), count(session.next_target), short(session.sent),
     short(session.received), short(session.resent), short(session.rejected), bytes(session.pending_bytes), ago(latest(session)), ...latency];
   const rows = [make("tr", { "data-name": session.name },
-    make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }), session.name, make("small", {}, session.role)),
+    make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }), make("a", { href: linkTo(session.name) }, session.name), make("small", {}, session.role)),
     ...cells.map((value, index) => make("td", { "data-label": COLUMNS[index], ...(index === 0 && state !== "good" ? { "data-state": state } : {}) }, value)))];
   const note = (words) => rows.push(make("tr", { class: "note" }, make("td", { colspan: COLUMNS.length + 1 }, words)));
   if (session.last_error !== null) note(`last error ${ago(session.last_error_at)}: ${session.last_error}`);
@@ -61,7 +64,7 @@ function rowOfReplica(replica) {
   const cells = [replica.whole ? "standby" : "standby, gaps", replica.peer || "–", count(replica.next_sender), count(replica.next_target), "–",
     short(replica.records), "–", "–", "–", ago(replica.heard), "–", "–", "–"];
   return make("tr", { "data-name": replica.name },
-    make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }), replica.name, make("small", {}, `epoch ${replica.epoch}`)),
+    make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }), make("a", { href: linkTo(replica.name) }, replica.name), make("small", {}, `epoch ${replica.epoch}`)),
     ...cells.map((value, index) => make("td", { "data-label": COLUMNS[index] }, value)));
 }
 
@@ -83,6 +86,8 @@ function showSessions() {
 function showReport() {
   showFindings(report, at("findings"));
   showSessions();
+  past.offer(report);
+  opened.update(report);
   const active = report.sessions.filter(({ state }) => state === "active").length;
   const places = report.acceptors.length === 0 ? "" : `, listening on ${report.acceptors.join(", ")}`;
   setText(at("totals"), `${count(active)} of ${count(report.sessions.length)} logged on${places}`);
@@ -123,6 +128,8 @@ async function poll() {
 }
 
 at("search").addEventListener("input", () => report && showSessions());
-startShell();
+const past = new HistoryPanel({ isLive: () => live, charts: CHARTS, kinds: KINDS, sources });
+const opened = new SessionPanel((name) => past.choose(name === "" ? "" : `session '${name}'`));
+startShell(() => past.recolour());
 setInterval(showLink, CLOCK_EVERY_MS);
 poll();

@@ -122,6 +122,10 @@ engine::SessionHandle& session_named(std::string_view name, const Administered& 
     return *session;
 }
 
+void note(const Administered& administered, const std::string& session, const std::string& text) {
+    if (administered.acted) administered.acted(session, text);
+}
+
 /// Enables a session, also a template session that does not exist now.
 void enable(std::string_view name, const Administered& administered, const SessionList& sessions) {
     auto names = names_of(sessions);
@@ -138,6 +142,7 @@ void enable(std::string_view name, const Administered& administered, const Sessi
     }
     if (administered.disabled) administered.disabled(found, false);
     if (session != nullptr) session->request_logon();
+    note(administered, found, "enabled");
 }
 
 /// The promoted sessions, and the errors.
@@ -169,6 +174,7 @@ std::string promote(std::string_view name, std::string_view how, const Administe
     std::string errors;
     std::erase_if(names, [&](const std::string& one) {
         const auto error = administered.promote(one, how == "force");
+        if (error.empty()) note(administered, one, how == "force" ? "promoted by force" : "promoted");
         if (!error.empty()) errors += (errors.empty() ? "" : "; ") + error;
         return !error.empty();
     });
@@ -265,10 +271,15 @@ std::string answer_admin(std::string_view request, const Administered& administe
             if (const auto fault = fault_of_reason(fields[2]); !fault.empty()) throw BadRequest(fault);
             if (administered.disabled) administered.disabled(session.name(), true);
             session.request_logout(std::string{fields[2]});
+            note(administered, session.name(), fmt::format("disabled: {}", fields[2]));
         } else if (verb == "reset") {
             session.request_reset();
+            note(administered, session.name(), "reset requested");
         } else {
             set_numbers(session, fields[2], fields[3]);
+            const auto shown = [](std::string_view number) { return number == "-" ? "unchanged" : number; };
+            note(administered, session.name(),
+                 fmt::format("numbers set: next out {}, next in {}", shown(fields[2]), shown(fields[3])));
         }
     } catch (const BadRequest& error) {
         return "{\"error\":" + json_string(error.what()) + "}";

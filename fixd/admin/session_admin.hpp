@@ -38,6 +38,8 @@ struct Administered {
     std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Not set: the engine is no standby.
     /// Promotes a session, by its whole name. Returns the error, or an empty string.
     std::function<std::string(std::string_view session, bool force)> promote{};
+    /// Called after each change, with what was done: "reset requested". Not set: it is not logged.
+    std::function<void(const std::string& session, const std::string& text)> acted{};
 };
 
 /// Answers a request. SESSION is a whole name, with or without its BeginString, or a part that only one

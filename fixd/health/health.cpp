@@ -223,25 +223,6 @@ std::string json_of(const std::optional<DropCopies::Report>& copy) {
         status.wrong_version, status.abandoned, status.discarded, status.overwritten, status.unusable);
 }
 
-std::string json_of(const SessionReport& session) {
-    const auto& status = session.status;
-    const auto& latency = session.latency;
-    return fmt::format(
-        R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
-        R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
-        R"("history_lost":{},"store_damaged":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
-        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}},)"
-        R"("drop_copy":{}}})",
-        json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
-        engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
-        status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
-        status.resending, status.awaits_resend, status.lost, status.store_damaged, status.store_failures,
-        status.connections, or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns),
-        or_null(status.last_sent_utc_ns), engine::name(status.last_closed), json_of(status.standby),
-        session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
-        latency.count, latency.p50, latency.p90, latency.p99, latency.max, json_of(session.drop_copy));
-}
-
 std::string json_of(const engine::ReplicaStatus& replica) {
     return fmt::format(
         R"({{"name":{},"peer":{},"whole":{},"filled":{},"promoted":{},"epoch":{},"next_sender":{},"next_target":{},)"
@@ -260,7 +241,29 @@ std::string json_of(const Finding& finding) {
 
 }  // namespace
 
+std::string session_json(const SessionReport& session) {
+    const auto& status = session.status;
+    const auto& latency = session.latency;
+    return fmt::format(
+        R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
+        R"("received":{},"sent":{},"resent":{},"rejected":{},"peer_rejects":{},"gaps":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
+        R"("history_lost":{},"store_damaged":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
+        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}},)"
+        R"("drop_copy":{}}})",
+        json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
+        engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
+        status.next_target, status.received, status.sent, status.resent, status.rejected, session.peer_rejects.count,
+        session.gaps.count, status.pending_bytes, status.resending, status.awaits_resend, status.lost,
+        status.store_damaged, status.store_failures, status.connections, or_null(status.connected_utc_ns),
+        or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns), engine::name(status.last_closed),
+        json_of(status.standby), session.error.utc_ns == 0 ? "null" : json_string(session.error.text),
+        or_null(session.error.utc_ns), latency.count, latency.p50, latency.p90, latency.p99, latency.max,
+        json_of(session.drop_copy));
+}
+
 service::Severity severity_of(Finding::Kind kind) noexcept { return words_of(kind).severity; }
+
+std::string_view stage_of(Finding::Kind kind) noexcept { return words_of(kind).stage; }
 
 std::vector<Finding> Findings::update(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
                                       std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas) {
@@ -319,14 +322,15 @@ std::string health_line(const std::vector<Finding>& findings) {
 
 std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
                         const std::vector<std::string>& listening, std::int64_t started_utc_ns, std::int64_t utc_ns,
-                        const std::vector<engine::ReplicaStatus>& replicas) {
-    return fmt::format(R"({{"now":{},"started":{},"good":{},"findings":{},"acceptors":{},"sessions":{},"replicas":{}}})"
-                       "\n",
-                       utc_ns, started_utc_ns, is_good(findings),
-                       list_of(findings, [](const Finding& finding) { return json_of(finding); }),
-                       list_of(listening, [](const std::string& place) { return json_string(place); }),
-                       list_of(sessions, [](const SessionReport& session) { return json_of(session); }),
-                       list_of(replicas, [](const engine::ReplicaStatus& replica) { return json_of(replica); }));
+                        const std::vector<engine::ReplicaStatus>& replicas, bool has_admin) {
+    return fmt::format(
+        R"({{"now":{},"started":{},"good":{},"admin":{},"findings":{},"acceptors":{},"sessions":{},"replicas":{}}})"
+        "\n",
+        utc_ns, started_utc_ns, is_good(findings), has_admin,
+        list_of(findings, [](const Finding& finding) { return json_of(finding); }),
+        list_of(listening, [](const std::string& place) { return json_string(place); }),
+        list_of(sessions, [](const SessionReport& session) { return session_json(session); }),
+        list_of(replicas, [](const engine::ReplicaStatus& replica) { return json_of(replica); }));
 }
 
 }  // namespace millpond::fixd

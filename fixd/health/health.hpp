@@ -24,7 +24,9 @@ struct SessionReport {
     SessionRecord::Error error{};
     LastLatencies::Percentiles latency{};
     std::vector<SessionRecord::Rejection> rejections{};  ///< Rejections of the last minutes.
-    std::optional<DropCopies::Report> drop_copy{};       ///< The drop copy that this session receives.
+    SessionRecord::Occurrences peer_rejects{};
+    SessionRecord::Occurrences gaps{};
+    std::optional<DropCopies::Report> drop_copy{};  ///< The drop copy that this session receives.
 };
 
 /// A problem, or a state that an operator should know of.
@@ -57,6 +59,8 @@ struct Finding {
 };
 
 [[nodiscard]] service::Severity severity_of(Finding::Kind kind) noexcept;
+/// "not_connected"
+[[nodiscard]] std::string_view stage_of(Finding::Kind kind) noexcept;
 
 /// Losses of all raw logs together.
 struct RawLogLosses {
@@ -89,9 +93,12 @@ private:
 [[nodiscard]] std::string health_line(const std::vector<Finding>& findings);
 /// Whether there is no error among them.
 [[nodiscard]] bool is_good(const std::vector<Finding>& findings);
-/// The body of /api/health.
+/// A session, as /api/health has it.
+[[nodiscard]] std::string session_json(const SessionReport& session);
+/// The body of /api/health. has_admin: whether clients with the admin token may act.
 [[nodiscard]] std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
                                       const std::vector<std::string>& listening, std::int64_t started_utc_ns,
-                                      std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas = {});
+                                      std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas = {},
+                                      bool has_admin = false);
 
 }  // namespace millpond::fixd

@@ -14,6 +14,8 @@
 namespace millpond::fixd {
 namespace {
 
+using service::EventKind;
+
 constexpr std::size_t kMaxDetailBytes = 160;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 /// Orders, quotes and their changes, which resend_max_age_seconds applies to.
@@ -91,7 +93,24 @@ bool SessionLog::may_log_on(engine::SessionLink& link, const fix::Message& logon
 }
 
 void SessionLog::on_send_admin(engine::SessionLink& link, fix::AdminDraft& draft) {
+    if (draft.msg_type() == "2") add_gap(link, draft);
     inner_->on_send_admin(link, draft);
+}
+
+/// Adds the event of our ResendRequest.
+void SessionLog::add_gap(engine::SessionLink& link, const fix::AdminDraft& request) {
+    const auto number = [&](fix::Tag tag) { return fix::parse_unsigned(request.text(tag).value_or("")).value_or(0); };
+    const auto first = number(fix::tag::kBeginSeqNo);
+    const auto last = number(fix::tag::kEndSeqNo);  // 0: all later ones
+    SessionEvent event{.kind = EventKind::gap,
+                       .severity = service::Severity::warning,
+                       .session = link.handle().name(),
+                       .text = last == 0
+                                   ? fmt::format("messages from {} on are missing and were requested", first)
+                                   : fmt::format("messages {} to {} are missing and were requested", first, last)};
+    if (last != 0) event.range = {first, last};
+    records_->of(event.session)->add_gap(event.text, core::utc_nanos());
+    events_->add(std::move(event));
 }
 
 void SessionLog::note_error(engine::SessionLink& link, std::string text) {
@@ -100,12 +119,12 @@ void SessionLog::note_error(engine::SessionLink& link, std::string text) {
 
 void SessionLog::on_logon(engine::SessionLink& link) {
     logged_on_[&link] = records_->of(link.handle().name());
-    log(service::Severity::info, link, "logged on", link.peer().to_string());
+    log(EventKind::logon, service::Severity::info, link, "logged on", link.peer().to_string());
     inner_->on_logon(link);
 }
 
 void SessionLog::on_logout(engine::SessionLink& link, std::string_view text) {
-    log(service::Severity::info, link, "logged out", printable(text));
+    log(EventKind::logout, service::Severity::info, link, "logged out", printable(text));
     inner_->on_logout(link, text);
 }
 
@@ -120,6 +139,10 @@ void SessionLog::on_refused(engine::SessionLink& link, const engine::Refusal& wh
     }
     log_->say(service::Severity::warning, cause,
               fmt::format("{}: not logged on: {}{}", session, line_of(why), advice_on(why, store_)));
+    events_->add({.kind = EventKind::disconnect,
+                  .severity = service::Severity::warning,
+                  .session = session,
+                  .text = "not logged on: " + line_of(why)});
     note_error(link, "not logged on: " + line_of(why));
     inner_->on_refused(link, why);
 }
@@ -127,7 +150,8 @@ void SessionLog::on_refused(engine::SessionLink& link, const engine::Refusal& wh
 void SessionLog::on_closed(engine::SessionLink& link, engine::Closed reason) {
     const bool expected = reason == engine::Closed::logged_out || reason == engine::Closed::shut_down;
     if (!was_refused(link)) {
-        log(expected ? service::Severity::info : service::Severity::warning, link, "closed", name(reason));
+        log(EventKind::disconnect, expected ? service::Severity::info : service::Severity::warning, link, "closed",
+            name(reason));
         if (!expected) note_error(link, fmt::format("closed: {}", name(reason)));
     }
     logged_on_.erase(&link);
@@ -149,7 +173,7 @@ bool SessionLog::may_resend(engine::SessionLink& link, const fix::Message& messa
     // Logged once a second: there may be thousands at once.
     if (now_ns - logged_ns_ > kSecondNs) {
         logged_ns_ = now_ns;
-        log(service::Severity::warning, link, "not resent",
+        log(EventKind::resend, service::Severity::warning, link, "not resent",
             fmt::format("message {} and others are older than {} s; the counterparty gets gap fills in their place",
                         message.text(fix::tag::kMsgSeqNum).value_or("?"), max_age_seconds_));
     }
@@ -165,7 +189,8 @@ bool SessionLog::is_too_old(const fix::Message& message, std::int64_t now_ns) co
 
 void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject) {
     const auto text = printable(reject.text(fix::tag::kText).value_or(""));
-    log(service::Severity::warning, link, "rejected by the peer", text);
+    log(EventKind::reject, service::Severity::warning, link, "rejected by the peer", text);
+    records_->of(link.handle().name())->add_peer_reject(text, core::utc_nanos());
     note_error(link, "rejected by the peer: " + text);
     inner_->on_reject(link, reject);
 }
@@ -180,6 +205,11 @@ void SessionLog::on_rejected(engine::SessionLink& link, const fix::RejectedMessa
         log_->say(service::Severity::warning, fmt::format("{}.rejected.{}", session, rejected.reason),
                   fmt::format("{}: {}{}", session, text,
                               *others == 0 ? "" : fmt::format(" ({} others before it have no line)", *others)));
+        events_->add({.kind = EventKind::reject,
+                      .severity = service::Severity::warning,
+                      .session = session,
+                      .text = text,
+                      .count = static_cast<std::uint32_t>(*others + 1)});
         record->set_error(text, now_ns);
         record->set_newest(rejected.reason, std::move(text));
     }
@@ -188,7 +218,7 @@ void SessionLog::on_rejected(engine::SessionLink& link, const fix::RejectedMessa
 
 void SessionLog::on_heartbeat_changed(engine::SessionLink& link, std::int64_t seconds) {
     if (records_->of(link.handle().name())->set_heartbeat(seconds)) {
-        log(service::Severity::warning, link, "heartbeat",
+        log(EventKind::session, service::Severity::warning, link, "heartbeat",
             fmt::format("the counterparty answers with HeartBtInt {}, which is used in place of {}", seconds,
                         link.session().config().heartbeat_seconds));
     }
@@ -198,6 +228,12 @@ void SessionLog::on_heartbeat_changed(engine::SessionLink& link, std::int64_t se
 void SessionLog::on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) {
     const auto& session = link.handle().name();
     const auto& all = link.session().counters();
+    events_->add({.kind = EventKind::resend,
+                  .severity = service::Severity::warning,
+                  .session = session,
+                  .text = fmt::format("of the messages {} to {}, {} are not in the store and were not resent",
+                                      lost.first, lost.last, lost.messages),
+                  .range = {{lost.first, lost.last}}});
     // Totals show losses whose lines the rate limit suppressed.
     log_->say(service::Severity::warning, session + ".history lost",
               fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store{}; the counterparty "
@@ -214,12 +250,14 @@ bool SessionLog::was_refused(const engine::SessionLink& link) {
     return refused_.erase(&link) != 0;
 }
 
-void SessionLog::log(service::Severity severity, engine::SessionLink& link, std::string_view what,
+void SessionLog::log(EventKind kind, service::Severity severity, engine::SessionLink& link, std::string_view what,
                      std::string_view detail) {
-    if (quiet_ && severity == service::Severity::info) return;
     const auto& session = link.handle().name();
-    log_->say(severity, fmt::format("{}.{}", session, what),
-              fmt::format("{}: {}{}{}", session, what, detail.empty() ? "" : ": ", detail));
+    auto text = fmt::format("{}{}{}", what, detail.empty() ? "" : ": ", detail);
+    if (!quiet_ || severity != service::Severity::info) {
+        log_->say(severity, fmt::format("{}.{}", session, what), fmt::format("{}: {}", session, text));
+    }
+    events_->add({.kind = kind, .severity = severity, .session = session, .text = std::move(text)});
 }
 
 }  // namespace millpond::fixd

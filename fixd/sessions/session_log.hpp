@@ -17,6 +17,7 @@
 #include <millpond/fix/secret_mask.hpp>
 
 #include "fixd/drop_copy/copy_routes.hpp"
+#include "fixd/sessions/session_events.hpp"
 #include "fixd/sessions/session_records.hpp"
 #include "fixd/settings/session_settings.hpp"
 #include "service/log.hpp"
@@ -43,13 +44,14 @@ private:
 /// to drop copies.
 class SessionLog final : public engine::Application, public engine::SentObserver {
 public:
-    /// quiet: log only errors of logons, logouts and closed connections. records: outlives this. secrets: fields whose
-    /// values are not logged.
-    SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, bool quiet,
-               const SessionSettings& settings, fix::SecretTags secrets)
+    /// quiet: log only errors of logons, logouts and closed connections. records: outlives this, as `events`. secrets:
+    /// fields whose values are not logged.
+    SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, SessionEvents& events,
+               bool quiet, const SessionSettings& settings, fix::SecretTags secrets)
         : inner_(&inner),
           log_(&log),
           records_(&records),
+          events_(&events),
           quiet_(quiet),
           store_(is_in_memory(settings) ? std::string{} : settings.store.file.string()),
           max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
@@ -79,14 +81,18 @@ public:
 private:
     [[nodiscard]] bool is_too_old(const fix::Message& message, std::int64_t now_ns) const;
     [[nodiscard]] bool was_refused(const engine::SessionLink& link);
-    void log(service::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail);
+    /// Logs and adds an event.
+    void log(service::EventKind kind, service::Severity severity, engine::SessionLink& link, std::string_view what,
+             std::string_view detail);
 
+    void add_gap(engine::SessionLink& link, const fix::AdminDraft& request);
     void note_error(engine::SessionLink& link, std::string text);
 
     engine::Application* inner_;
     CopyRoutes copies_;
     service::Log* log_;
     SessionRecords* records_;
+    SessionEvents* events_;
     bool quiet_;
     std::string store_;             // file, or folder of a template; empty: in memory
     std::int64_t max_age_seconds_;  // of resent messages; 0: any

@@ -12,9 +12,20 @@ constexpr std::int64_t kSecondNs = 1'000'000'000;
 }  // namespace
 
 LastLatencies::Percentiles LastLatencies::read() const {
+    std::uint64_t seen = 0;
+    return read_since(seen);
+}
+
+LastLatencies::Percentiles LastLatencies::read_since(std::uint64_t& seen) const {
     const auto added = count_.load(std::memory_order_acquire);  // sync "latency added": the store in add
-    std::vector<std::int64_t> sorted(std::min<std::uint64_t>(added, kMessages));
-    for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = nanos_[i].load(std::memory_order_relaxed);
+    auto first = std::exchange(seen, added);
+    if (first > added) first = 0;  // the session was replaced
+    return read(std::max(first, added - std::min<std::uint64_t>(added, kMessages)), added);
+}
+
+LastLatencies::Percentiles LastLatencies::read(std::uint64_t first, std::uint64_t end) const {
+    std::vector<std::int64_t> sorted;
+    for (auto i = first; i != end; ++i) sorted.push_back(nanos_[i % kMessages].load(std::memory_order_relaxed));
     if (sorted.empty()) return {};
     std::ranges::sort(sorted);
     const auto at = [&](std::size_t percent) { return sorted[(sorted.size() * percent - 1) / 100]; };
@@ -57,6 +68,18 @@ std::vector<SessionRecord::Rejection> SessionRecord::rejections(std::int64_t utc
     auto current = rejections_;
     std::erase_if(current, [&](const Rejection& one) { return utc_ns - one.last_utc_ns >= kQuietNs; });
     return current;
+}
+
+void SessionRecord::add(Occurrences& to, std::string text, std::int64_t utc_ns) {
+    const std::lock_guard guard{lock_};
+    ++to.count;
+    to.newest = std::move(text);
+    to.newest_utc_ns = utc_ns;
+}
+
+SessionRecord::Occurrences SessionRecord::read(const Occurrences& from) const {
+    const std::lock_guard guard{lock_};
+    return from;
 }
 
 bool SessionRecord::set_heartbeat(std::int64_t seconds) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace millpond::fixd {
@@ -36,8 +37,13 @@ public:
         std::int64_t max{0};
     };
     [[nodiscard]] Percentiles read() const;
+    /// Percentiles of those that were added since the count `seen`, at most kMessages; sets `seen` to the present
+    /// count.
+    [[nodiscard]] Percentiles read_since(std::uint64_t& seen) const;
 
 private:
+    [[nodiscard]] Percentiles read(std::uint64_t first, std::uint64_t end) const;
+
     std::atomic<std::uint64_t> count_{0};
     std::array<std::atomic<std::int64_t>, kMessages> nanos_{};
 };
@@ -62,6 +68,12 @@ public:
         std::uint64_t texts{0};
         std::uint64_t without_text{0};  ///< Since the newest text.
     };
+    /// How often something happened, and the newest.
+    struct Occurrences {
+        std::uint64_t count{0};
+        std::string newest{};
+        std::int64_t newest_utc_ns{0};  ///< 0: there was none.
+    };
     /// Time after the newest rejection until its reason is no longer a finding.
     static constexpr std::int64_t kQuietNs = 15LL * 60 * 1'000'000'000;
     static constexpr std::size_t kMaxReasons = 64;
@@ -74,6 +86,12 @@ public:
     void set_newest(std::string_view reason, std::string text);
     /// The reasons with a rejection in the last kQuietNs.
     [[nodiscard]] std::vector<Rejection> rejections(std::int64_t utc_ns) const;
+    /// Adds a gap that was found, with a ResendRequest for it.
+    void add_gap(std::string text, std::int64_t utc_ns) { add(gaps_, std::move(text), utc_ns); }
+    [[nodiscard]] Occurrences gaps() const { return read(gaps_); }
+    /// Adds a Reject that the counterparty sent.
+    void add_peer_reject(std::string text, std::int64_t utc_ns) { add(peer_rejects_, std::move(text), utc_ns); }
+    [[nodiscard]] Occurrences peer_rejects() const { return read(peer_rejects_); }
     /// Sets the heartbeat interval that was logged. Returns false if it is unchanged.
     [[nodiscard]] bool set_heartbeat(std::int64_t seconds);
     void set_error(std::string text, std::int64_t utc_ns);
@@ -81,10 +99,15 @@ public:
     [[nodiscard]] LastLatencies& latencies() noexcept { return latencies_; }
 
 private:
+    void add(Occurrences& to, std::string text, std::int64_t utc_ns);
+    [[nodiscard]] Occurrences read(const Occurrences& from) const;
+
     LastLatencies latencies_;
     mutable std::mutex lock_;
     Error error_;
     std::vector<Rejection> rejections_;
+    Occurrences peer_rejects_;
+    Occurrences gaps_;
     std::int64_t heartbeat_seconds_{0};
 };
 

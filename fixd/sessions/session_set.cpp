@@ -123,9 +123,10 @@ void SessionSet::run(Prepared prepared) {
     auto secrets = secrets_of(settings, prepared.options);
     if (tap != nullptr) tap->hide_too(secrets);
     secrets.add(fix::SecretTags{options_.mask_tags});
+    add_details(prepared, secrets);
     auto* const io = options_.threads[placed->thread].get();
-    placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet, settings,
-                                               std::move(secrets));
+    placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, *options_.events,
+                                               options_.quiet, settings, std::move(secrets));
     placed->log->set_copies(drop_copies_.routes_of(session_name(settings)), producer_of(*placed));
     prepared.options.sent = placed->log.get();
     prepared.options.tap = tap;
@@ -151,6 +152,43 @@ void SessionSet::run(Prepared prepared) {
     const auto handle = std::ranges::find(all, added, [](const auto& session) { return session.get(); });
     if (handle != all.end()) placed->session = *handle;
     placed_.push_back(std::move(placed));
+}
+
+void SessionSet::add_details(const Prepared& prepared, const fix::SecretTags& secrets) {
+    const auto& settings = prepared.settings;
+    const auto& options = prepared.options;
+    std::vector<const fix::Dictionary*> printed;
+    if (options.application != nullptr) printed.push_back(options.application);
+    for (const auto& further : options.config.further_versions) {
+        if (further.dictionary != nullptr) printed.push_back(further.dictionary);
+    }
+    if (options.config.version != fix::Version::fixt11) printed.push_back(options.dictionary);
+    auto details = std::make_shared<SessionDetails>(
+        SessionDetails{.settings = settings,
+                       .store = is_in_memory(settings) ? std::filesystem::path{} : settings.store.file,
+                       .thread = is_template(settings) ? 0 : prepared.thread,
+                       .printed = std::move(printed),
+                       .secrets = secrets,
+                       .dictionaries = prepared.dictionaries});
+    const std::lock_guard guard{lock_};
+    details_[session_name(settings)] = std::move(details);
+}
+
+std::shared_ptr<const SessionDetails> SessionSet::details(std::string_view name) const {
+    const std::lock_guard guard{lock_};
+    if (const auto known = details_.find(name); known != details_.end()) return known->second;
+    // A template "FIX.4.4:HOUSE->*" creates sessions with a CompID in place of '*'.
+    for (const auto& [pattern, made_by] : details_) {
+        const auto star = pattern.find('*');
+        if (!is_template(made_by->settings) || star == std::string::npos || name.size() < pattern.size()) continue;
+        const auto end = std::string_view{pattern}.substr(star + 1);
+        if (!name.starts_with(pattern.substr(0, star)) || !name.ends_with(end)) continue;
+        auto details = std::make_shared<SessionDetails>(*made_by);
+        const auto id = name.substr(star, name.size() - star - end.size());
+        if (!details->store.empty()) details->store /= std::string{id} + ".store";
+        return details;
+    }
+    return nullptr;
 }
 
 void SessionSet::open(const EngineConfig& config) {

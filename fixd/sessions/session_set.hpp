@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstddef>
 #include <expected>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millpond/engine/acceptor.hpp>
@@ -16,6 +19,8 @@
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/raw_log.hpp>
 #include <millpond/engine/replica_server.hpp>
+#include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/secret_mask.hpp>
 #include <millpond/metrics/registry.hpp>
 #include <millpond/tls/context.hpp>
 
@@ -24,6 +29,7 @@
 #include "fixd/drop_copy/drop_copies.hpp"
 #include "fixd/sessions/disabled_sessions.hpp"
 #include "fixd/sessions/session_log.hpp"
+#include "fixd/settings/dictionaries.hpp"
 #include "fixd/settings/engine_config.hpp"
 #include "fixd/settings/session_build.hpp"
 #include "service/file_hashes.hpp"
@@ -31,6 +37,16 @@
 #include "service/reloader.hpp"
 
 namespace millpond::fixd {
+
+/// The settings of a session, and what its messages are printed with.
+struct SessionDetails {
+    SessionSettings settings;                     ///< Of its template, if it was created by one.
+    std::filesystem::path store;                  ///< Empty: in memory.
+    std::size_t thread;                           ///< Number of its I/O thread.
+    std::vector<const fix::Dictionary*> printed;  ///< Dictionaries for FixPrinter.
+    fix::SecretTags secrets;
+    std::shared_ptr<const Dictionaries> dictionaries;  ///< Has those dictionaries.
+};
 
 /// Creates the application of a session, or of all sessions of a template. application: as Dictionaries::Pair has it.
 using Applications = std::function<std::unique_ptr<engine::Application>(const SessionSettings& session,
@@ -48,6 +64,7 @@ public:
         std::vector<fix::Tag> mask_tags{};  ///< Fields whose values are not logged, in addition to secrets of sessions.
         metrics::Registry* registry;        ///< Outlives this, as the next.
         SessionRecords* records;
+        SessionEvents* events;
         Authenticator* authenticator;
         DisabledSessions* disabled;
         /// Receives the sessions' stores until they are promoted. Null: the sessions run here.
@@ -78,6 +95,8 @@ public:
     /// Makes this engine the standby of these sessions. Threads: as replace.
     void stand_by_for_superseded();
 
+    /// What does not change while a session runs. Null if there is none with this name. On any thread.
+    [[nodiscard]] std::shared_ptr<const SessionDetails> details(std::string_view name) const;
     /// All sessions, including those created by templates.
     [[nodiscard]] SessionList sessions() const;
     /// ADDRESS:PORT of each acceptor.
@@ -138,6 +157,7 @@ private:
     void log_warnings(const Dictionaries& dictionaries);
     void add(Prepared prepared);
     void run(Prepared prepared);
+    void add_details(const Prepared& prepared, const fix::SecretTags& secrets);
     [[nodiscard]] bool wait_as_standby(Prepared& prepared);
     void add_when_free(const Prepared& prepared);
     [[nodiscard]] Place find(const SessionSettings& settings);
@@ -161,7 +181,8 @@ private:
     std::string dictionaries_;  // the folder
     DropCopies drop_copies_;
     std::vector<std::unique_ptr<Placed>> placed_;
-    mutable std::mutex lock_;  // protects acceptors_ and the initiator's list, which other threads read
+    mutable std::mutex lock_;  // protects the following, which other threads read, and the initiator's list
+    std::map<std::string, std::shared_ptr<const SessionDetails>, std::less<>> details_;  // templates as NAME->*
     std::vector<std::unique_ptr<Opened>> acceptors_;
     std::unique_ptr<engine::Initiator> initiator_;
 };

@@ -193,6 +193,10 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector
     std::vector<Ending> endings;
     std::vector<Ending> by_template;
     for (const auto& placed : leaving) {
+        {
+            const std::lock_guard guard{lock_};
+            details_.erase(session_name(placed->settings));
+        }
         if (placed->waiting != nullptr) {
             options_.replicas->remove(session_name(placed->settings));
             endings.push_back({});

@@ -52,7 +52,8 @@ constexpr Key<EngineConfig> kTopKeys[] = {
                                                   "UNIX socket for `millpond fix sessions`; none if unset."),
     TopKey::file<[](auto& c) -> auto& { return c.admin_token.file; }>(
         "admin_token_file",
-        "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
+        "File with the bearer token for POST /api/reload at the metrics address, and for actions on the page; none if "
+        "unset."),
     TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
                                                                              "Environment variable with that token."),
     TopKey::text<&EngineConfig::user_file>(

@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "service/config_error.hpp"
 #include "service/settings/key_of.hpp"
 #include "service/settings/schema.hpp"
 
@@ -30,6 +31,10 @@ constexpr Key<WebConfig> kWebKeys[] = {
 
 std::vector<std::string> files_read(const WebConfig& web) {
     return settings::files_read(std::span<const Key<WebConfig>>{kWebKeys}, web);
+}
+
+tls::Context tls_of(const WebConfig& web) {
+    return service::named("[[web]] " + web.listen.to_string(), [&] { return service::server_tls(web.tls); });
 }
 
 }  // namespace millpond::fixd

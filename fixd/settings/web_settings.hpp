@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millpond/net/socket_address.hpp>
+#include <millpond/tls/context.hpp>
 
 #include "service/settings/schema.hpp"
 #include "service/tls.hpp"
@@ -23,6 +24,8 @@ struct WebConfig {
 
 /// The files that are read: the token and the TLS files.
 [[nodiscard]] std::vector<std::string> files_read(const WebConfig& web);
+/// Reads the TLS files. Throws service::ConfigError that names the server.
+[[nodiscard]] tls::Context tls_of(const WebConfig& web);
 
 }  // namespace millpond::fixd
 

@@ -1,6 +1,7 @@
 #include "service/http/reload_page.hpp"
 
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -21,12 +22,15 @@ bool ReloadPage::admits(std::string_view authorization) {
     return admin_token_.admits_bearer(authorization);
 }
 
+std::optional<Page> ReloadPage::refusal(std::string_view authorization, std::string_view what) {
+    if (admits(authorization)) return std::nullopt;
+    log_.warning("admin", "admin: {} was requested with a wrong token or none", what);
+    return Page{.type = "text/plain", .body = "the admin token is required\n", .status = 401};
+}
+
 Page ReloadPage::act(const Request& request, std::string_view authorization) {
     if (request.path != "/api/reload") return {};
-    if (!admits(authorization)) {
-        log_.warning("admin", "admin: a reload was requested with a wrong token or none");
-        return {.type = "text/plain", .body = "the admin token is required\n", .status = 401};
-    }
+    if (auto refused = refusal(authorization, "a reload")) return *std::move(refused);
     const auto result = reloader_.request();
     if (!result && reloader_.requests().is_closed())
         return {.type = "text/plain", .body = "the program is stopping\n", .status = 503};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "service/http/page.hpp"
@@ -23,6 +24,9 @@ public:
     /// Replaces the token that requests must present. Returns false if it is unchanged.
     bool renew(service::Token admin_token);
     [[nodiscard]] Page act(const Request& request, std::string_view authorization);
+    /// The page for a client without the admin token, which is logged; nullopt for a client with it. what: the action,
+    /// such as "a reload".
+    [[nodiscard]] std::optional<Page> refusal(std::string_view authorization, std::string_view what);
 
 private:
     [[nodiscard]] bool admits(std::string_view authorization);

@@ -228,17 +228,13 @@ bool Session::answer() {
         }
         return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
     }
-    if (acts) {
-        respond(options_.acts(request, view(head[field::authorization])));
-        return true;
-    }
-    if (upgrade_ && boost::beast::websocket::is_upgrade(head)) {
+    if (!acts && upgrade_ && boost::beast::websocket::is_upgrade(head)) {
         if (upgrade_(stream_, head)) return false;
         response_.keep_alive(false);
         return refuse(bhttp::status::service_unavailable, "no WebSocket at this path, or too many clients");
     }
     try {
-        respond(pages_(request));
+        respond(acts ? options_.acts(request, view(head[field::authorization])) : pages_(request));
     } catch (const BadRequest& error) {
         return refuse(bhttp::status::bad_request, error.what());
     }

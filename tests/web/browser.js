@@ -40,11 +40,11 @@ export const shifts = (page) => page.evaluate(() => globalThis.shifts);
 /** Draws the page for people to look at. */
 export const picture = async (page, name) => SCREENSHOTS && page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: true });
 
-/** Serious faults that axe-core finds. */
-export async function faults(page) {
+/** Faults that axe-core finds. all: those that are not serious too. */
+export async function faults(page, all = false) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+  return violations.filter(({ impact }) => all || impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
 }
 

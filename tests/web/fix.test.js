@@ -1,6 +1,5 @@
 // The page of a FIX engine in real Chromium shows the actions of its sessions.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -9,7 +8,7 @@ import { after, before, test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { PROGRAM } from "./gateway.js";
+import { PAGE, PORT, startFix } from "./fix-engine.js";
 
 const PATIENCE_MS = 30_000;
 const HOSTILE = "<img src=x onerror=document.title='broken'>";
@@ -17,38 +16,13 @@ const SECRET = "web-secret-0123456789";
 const screenshots = process.env.MILLPOND_SCREENSHOTS ?? "../../build/screenshots";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "millpond-fix-"));
+const start = (args, marks) => startFix(args, marks, join(folder, "state"));
 
 let house;
 let desk;
 let browser;
 let page;
 
-/** Starts `millpond fix ...`. marks: texts to wait for. */
-async function start(args, marks) {
-  const child = spawn(PROGRAM, ["fix", ...args], { env: { ...process.env, XDG_STATE_HOME: join(folder, "state") } });
-  let said = "";
-  await new Promise((done, failed) => {
-    const hear = (data) => {
-      said += data;
-      if (marks.every((mark) => mark.test(said))) done();
-    };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
-    child.on("exit", (code) => failed(new Error(`fix ended (${code}): ${said}`)));
-  });
-  const ended = new Promise((done) => { child.on("exit", done); });
-  return {
-    word: (mark) => mark.exec(said)[1],
-    signal: (name) => child.kill(name),
-    async stop(name = "SIGTERM") {
-      child.kill(name);
-      await ended;
-    },
-  };
-}
-
-const PAGE = /page: (http:\S+)/;
-const PORT = /listening on 127\.0\.0\.1:(\d+)/;
 const config = join(folder, "fix.toml");
 const session = (target, more = "") => `[[session]]\nsender = "HOUSE"\ntarget = "${target}"\n${more}`;
 const configure = (sessions) => writeFileSync(config, `[[web]]\nlisten = "127.0.0.1:0"\n[[acceptor]]\nlisten = "127.0.0.1:0"\n${sessions}`);
@@ -150,10 +124,10 @@ test("a token is asked for, a wrong one refused, and the right one kept for the 
   try {
     const view = await open(guarded.word(PAGE));
     await view.getByText("Token required").waitFor();
-    await view.getByLabel("Token").fill("wrong-secret-0123456789");
+    await view.getByLabel("Token", { exact: true }).fill("wrong-secret-0123456789");
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.getByText("The engine did not accept this token.").waitFor();
-    await view.getByLabel("Token").fill(SECRET);
+    await view.getByLabel("Token", { exact: true }).fill(SECRET);
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await row(view, "FIX.4.4:HOUSE->A").waitFor();
     await view.reload();

@@ -26,6 +26,7 @@ service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadA
 } catch (const std::exception& error) {
     const auto text = fmt::format("nothing was changed: {}", error.what());
     log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
+    engine.note_failed_reload(text);
     return {.done = {}, .refused = {text}};
 }
 

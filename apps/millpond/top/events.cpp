@@ -103,7 +103,7 @@ std::string line_of(const Json::Value& event) {
     return Json::writeString(writer, event) + '\n';
 }
 
-/// Asks a gateway for events, each once.
+/// Asks a daemon for events, each once.
 class EventReader {
 public:
     explicit EventReader(const EventsOptions& options)
@@ -123,7 +123,7 @@ public:
             const auto& newest = service::member(page, "newest");
             const auto last = newest.isNull() ? 0 : newest.asUInt64();
             const auto log = service::member(page, "log").asUInt64();
-            if (std::exchange(log_, log).value_or(log) != log) {  // the gateway has started without its state folder
+            if (std::exchange(log_, log).value_or(log) != log) {  // the daemon has started without its state folder
                 after_ = 0;
                 continue;
             }
@@ -173,14 +173,16 @@ int run(const EventsOptions& options) {
 }  // namespace
 
 Command events_command(Arguments& program) {
-    auto* command = program.add_subcommand("events", "Show what has happened in a gateway: gaps, findings, restarts.");
+    auto* command = program.add_subcommand("events", "Show what has happened in a gateway or a FIX engine.");
     command->footer(
-        "Reads /api/events from the metrics address or the web sink of a gateway: the newest 1,000 of its last "
-        "10,000 events, or with --since all of that time.\n"
-        "Kinds are start, stop, reload, gap, session, connect, disconnect, finding and latency.\n"
+        "Reads /api/events from the metrics address or the page of a gateway or a FIX engine: the newest 1,000 of its "
+        "last 10,000 events, or with --since all of that time.\n"
+        "Kinds are start, stop, reload, gap, session, connect, disconnect, finding, latency, and of a FIX engine "
+        "logon, logout, resend, reject, reset and admin.\n"
         "Examples:\n"
         "  millpond events\n"
         "  millpond events localhost:9465 --token-env MILLPOND_TOKEN --since 2h --kind gap,finding\n"
+        "  millpond events localhost:9475 --kind logon,logout,admin\n"
         "  millpond events --follow --json | jq -r .text");
     auto options = std::make_shared<EventsOptions>();
     command->add_option("ADDRESS", options->address, "address of its metrics or its page, or a URL of them")
