@@ -39,5 +39,5 @@ if len(sys.argv) > 2:
     finally:
         os.unlink(f"/dev/shm/millpond.{name}")
     warnings.simplefilter("ignore", millpond.MillpondWarning)
-    assert len(millpond.scan(golden / "journal_v4.mpj.gz").to_numpy()) == 131
+    assert len(millpond.scan(golden / "journal_v5.mpj.gz").to_numpy()) == 131
     print("golden files are read")

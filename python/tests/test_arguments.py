@@ -188,7 +188,7 @@ def test_a_format_that_the_file_does_not_have_is_refused(day: Path, tmp_path: Pa
     with pytest.raises(millpond.DamagedFile, match="'journal' was asked for, but this is a capture"):
         millpond.scan(capture, format="journal")
     segment = tmp_path / "0000000001.mpj"
-    segment.write_bytes(gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes()))
+    segment.write_bytes(gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes()))
     with pytest.raises(millpond.DamagedFile, match="'itch' was asked for, but this is a segment of a journal"):
         millpond.scan(segment, format="itch")
     segment.write_bytes(b"")

@@ -36,7 +36,7 @@ def test_a_recorded_ring_reads_as_before(ring_name: str) -> None:
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_a_recorded_journal_reads_as_before(ending: str, tmp_path: Path) -> None:
     path = tmp_path / ("0000000001.mpj" + ending)
-    packed = (GOLDEN / "journal_v4.mpj.gz").read_bytes()
+    packed = (GOLDEN / "journal_v5.mpj.gz").read_bytes()
     segment = gzip.decompress(packed)
     path.write_bytes({"": segment, ".gz": packed, ".zst": zstandard.compress(segment)}[ending])
     scan = millpond.scan(path, prices="nanos")

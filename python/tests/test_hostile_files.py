@@ -17,7 +17,7 @@ from itch_file import made_up_day
 
 DAY, _ = made_up_day(300, 3)
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
-SEGMENT = gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes())
+SEGMENT = gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes())
 
 
 def read_all(path: Path, form: str | None) -> None:

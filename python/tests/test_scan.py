@@ -75,7 +75,7 @@ def test_symbols_that_a_file_does_not_have_are_named(day, read: str) -> None:  #
 
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_a_segment_that_was_cut_off_is_an_error(tmp_path: Path, size: int) -> None:
-    golden = gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes())
+    golden = gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes())
     (tmp_path / "0000000001.mpj").write_bytes(golden)
     (tmp_path / "0000000002.mpj").write_bytes(golden[:size])
     scan = millpond.scan(tmp_path)
@@ -159,7 +159,7 @@ def crc32c(data: bytes) -> int:
 
 def test_times_choose_rows_of_a_journal_in_which_times_go_back(tmp_path: Path) -> None:
     path = tmp_path / "0000000001.mpj"
-    segment = bytearray(gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes()))
+    segment = bytearray(gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes()))
     path.write_bytes(segment)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", millpond.MillpondWarning)  # the golden journal has losses
@@ -593,7 +593,7 @@ def test_scans_leak_neither_memory_nor_descriptors(kind: str, tmp_path: Path) ->
     path = tmp_path / f"0000000001.{kind}"
     data = framed(add(1, NOON, 1, "B", 100, "AAPL", 1_000_000))
     if kind.startswith("mpj"):
-        data = gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes())
+        data = gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes())
     elif kind == "pcap":
         data = HEADER + record(0, mold(1, data, 1))
     path.write_bytes(gzip.compress(data) if kind.endswith(".gz") else data)
@@ -707,7 +707,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_compressed_segment_that_ends_early_keeps_the_records_before(temporary: Path, tmp_path: Path) -> None:
-    golden = (GOLDEN / "journal_v4.mpj.gz").read_bytes()
+    golden = (GOLDEN / "journal_v5.mpj.gz").read_bytes()
     plain = tmp_path / "plain.mpj"
     plain.write_bytes(gzip.decompress(golden))
     path = tmp_path / "0000000001.mpj.gz"
@@ -725,7 +725,7 @@ def test_a_compressed_segment_that_ends_early_keeps_the_records_before(temporary
 
 def test_an_unpacked_segment_is_gone_after_the_scan(temporary: Path, tmp_path: Path) -> None:
     path = tmp_path / "0000000001.mpj.gz"
-    path.write_bytes((GOLDEN / "journal_v4.mpj.gz").read_bytes())
+    path.write_bytes((GOLDEN / "journal_v5.mpj.gz").read_bytes())
     scan = millpond.scan(path)
     batches = scan.batches(max_rows=1)
     next(batches)
@@ -760,7 +760,7 @@ SCANS: dict[str, Callable[[millpond.Scan], object]] = {
 def test_a_full_folder_for_temporary_files_is_named(
     small_disk: Path, tmp_path: Path, read: Callable[[millpond.Scan], object], noise: int
 ) -> None:
-    segment = bytearray(gzip.decompress((GOLDEN / "journal_v4.mpj.gz").read_bytes()))
+    segment = bytearray(gzip.decompress((GOLDEN / "journal_v5.mpj.gz").read_bytes()))
     segment[len(segment) - noise :] = os.urandom(noise)
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "0000000001.mpj.gz"
@@ -782,14 +782,14 @@ def test_a_full_folder_for_temporary_files_is_named(
 
 def test_export_reports_a_full_folder(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "0000000001.mpj.gz"
-    path.write_bytes((GOLDEN / "journal_v4.mpj.gz").read_bytes())
+    path.write_bytes((GOLDEN / "journal_v5.mpj.gz").read_bytes())
     assert main(["export", str(path), str(tmp_path / "out")]) == 1
     assert str(path) in (said := capsys.readouterr().err) and "TMPDIR" in said
     assert list((tmp_path / "out").iterdir()) == [] and list(small_disk.iterdir()) == []
 
 
 def test_a_folder_with_compressed_segments_is_refused(tmp_path: Path) -> None:
-    golden = (GOLDEN / "journal_v4.mpj.gz").read_bytes()
+    golden = (GOLDEN / "journal_v5.mpj.gz").read_bytes()
     (tmp_path / "0000000001.mpj.gz").write_bytes(golden)
     (tmp_path / "0000000002.mpj").write_bytes(gzip.decompress(golden))
     with pytest.raises(millpond.DamagedFile, match=r"'0000000001\.mpj\.gz' is compressed"):

@@ -157,8 +157,9 @@ bool SegmentReader::whole(std::size_t offset, std::size_t limit) const noexcept 
     const auto commit = commit_at(offset);
     if (commit.words < kRecordHeadWords || commit.words > kMaxRecordWords) return false;
     if (limit - offset < std::size_t{commit.words} * 8) return false;
-    const auto* record = reinterpret_cast<const std::uint64_t*>(region_.data() + offset);
-    return core::crc32c({record + 1, std::size_t{commit.words} - 1}) == commit.crc;
+    const auto covered = commit.covered();
+    const auto behind = (std::size_t{commit.words} - 1) * 8;
+    return core::crc32c({&covered, 1}, {region_.data() + offset + 8, behind}) == commit.crc;
 }
 
 /// Offset of the first complete record from `offset` on; `limit` if there is none.

@@ -150,38 +150,6 @@ TEST_F(CheckpointTest, WithDamagedBytesAnywhereNoBookIsWrong) {
     EXPECT_GT(complete, 10'000U);
 }
 
-/// The kind of a record is under no checksum.
-TEST_F(CheckpointTest, WithARecordOfADamagedKindNoBookIsWrong) {
-    Recorder recorded{options(), 12};
-    recorded.write(1'500);
-    const auto path = list_segments(folder_).front().path;
-    std::vector<RecordView> records;
-    SegmentReader segment{path};
-    RecordView view;
-    while (segment.next(view) == ReadOutcome::record) {
-        if (is_of_ring(view.kind)) records.push_back(view);
-    }
-    auto region = memory::Region::open_file(path, memory::Access::writable);
-    std::mt19937_64 random{12};
-    std::uint64_t missed = 0;
-    for (int round = 0; round < 20; ++round) {
-        const auto& damaged = records[records.size() / 4 + random() % (records.size() / 2)];
-        auto& kind = reinterpret_cast<std::uint16_t&>(region.data()[damaged.offset]);
-        const auto whole = kind;
-        for (const auto other : std::to_array<std::uint16_t>({16, 17, 18, 19, 20, 200})) {
-            SCOPED_TRACE(std::to_string(damaged.record) + " as " + std::to_string(other));
-            kind = other;
-            // Before it, in front of it, and after it.
-            for (const auto from : {damaged.record - 100, damaged.record, damaged.record + 100}) {
-                missed += checked(recorded, AtRecord{from}, false, 1'000).missed();
-                ASSERT_FALSE(HasFailure());
-            }
-        }
-        kind = whole;
-    }
-    EXPECT_GT(missed, 100U);
-}
-
 TEST_F(CheckpointTest, AReaderWhoseRecordsAreDamagedHasCompleteBooksFromTheNextCheckpointOn) {
     auto rare = options();
     rare.checkpoint_interval = std::chrono::hours{1};

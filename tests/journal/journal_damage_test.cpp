@@ -141,6 +141,19 @@ TEST_F(JournalDamageTest, AnyChangedByteOfARecordCostsThatRecordAlone) {
     }
 }
 
+TEST_F(JournalDamageTest, ARecordOfAnotherKindIsDamagedThoughThatKindHasTheSameSize) {
+    static_assert(kRecordBytes<feed::Quote> == kRecordBytes<feed::Band>);
+    write(200);
+    const auto path = first_segment();
+    const auto offset = data_offset(kSegmentBytes) + 100 * kRecordBytes<feed::Quote>;
+    const auto before = byte_at(path, offset);
+    for (char kind = 0; kind <= static_cast<char>(RecordKind::checkpoint) + 1; ++kind) {
+        if (kind == before) continue;
+        overwrite(path, offset, std::string(1, kind));
+        ASSERT_NO_FATAL_FAILURE(expect_all_but(folder_, 101, 200)) << "kind " << int{kind};
+    }
+}
+
 TEST_F(JournalDamageTest, SeveralDamagedRecordsOfABlockKeepTheNumbersOfAllOthers) {
     write(5'000);
     constexpr auto kRecord = kRecordBytes<feed::Quote>;
@@ -439,7 +452,7 @@ TEST_F(JournalDamageTest, AChangedByteOfTheIndexIsFoundAndChangesNoSearch) {
 TEST_F(JournalDamageTest, AFileThatIsNotASegmentIsRefusedWithItsContents) {
     write(5);
     const auto path = first_segment();
-    for (const std::uint32_t version : {1U, 2U, 3U, 7U}) {
+    for (const std::uint32_t version : {1U, 2U, 3U, 4U, 7U}) {
         {
             auto region = memory::Region::open_file(path, memory::Access::writable);
             auto& header = *reinterpret_cast<SegmentHeader*>(region.data());
@@ -450,12 +463,12 @@ TEST_F(JournalDamageTest, AFileThatIsNotASegmentIsRefusedWithItsContents) {
             header.identity_crc = core::crc32c(words);
         }
         EXPECT_NE(message_of(path).find("layout version " + std::to_string(version) +
-                                        "; this build reads version 4 only: export it with the version"),
+                                        "; this build reads version 5 only: export it with the version"),
                   std::string::npos);
     }
     overwrite(path, 48, "another ring");
-    EXPECT_NE(message_of(path).find("layout version 7; this build reads version 4 only"), std::string::npos);
-    overwrite(path, 8, std::string{"\4\0\0\0", 4});
+    EXPECT_NE(message_of(path).find("layout version 7; this build reads version 5 only"), std::string::npos);
+    overwrite(path, 8, std::string{"\5\0\0\0", 4});
     EXPECT_NE(message_of(path).find("damaged in more than one byte"), std::string::npos);
     overwrite(path, 0, "ELF?");
     EXPECT_NE(message_of(path).find("wrong magic number"), std::string::npos);

@@ -78,7 +78,7 @@ TEST_F(JournalReaderTest, AFolderWithoutSegmentsIsEmptyAndNoFolderIsAnError) {
 
 TEST_F(JournalReaderTest, TheRecordedSegmentIsReadAsItWasWritten) {
     std::filesystem::create_directories(folder_);
-    const auto unpack = "gzip -dc '" MILLPOND_SEGMENT_V4 "' > '" + (folder_ / "0000000001.mpj").string() + "'";
+    const auto unpack = "gzip -dc '" MILLPOND_SEGMENT_V5 "' > '" + (folder_ / "0000000001.mpj").string() + "'";
     ASSERT_EQ(std::system(unpack.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
     JournalReader reader{folder_};
     Delivered delivered{reader};
@@ -137,7 +137,7 @@ TEST_F(JournalReaderTest, TheRecordedCheckpointIsReadAsItWasWritten) {
     constexpr auto kAsk = feed::Side::ask;
     std::filesystem::create_directories(folder_);
     const auto path = folder_ / "0000000001.mpj";
-    const auto unpack = "gzip -dc '" MILLPOND_BOOKS_V4 "' > '" + path.string() + "'";
+    const auto unpack = "gzip -dc '" MILLPOND_BOOKS_V5 "' > '" + path.string() + "'";
     ASSERT_EQ(std::system(unpack.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
     EXPECT_EQ(count_checkpoints(path).complete, 1U);
     const auto origin = find_books_before(folder_, 10);
@@ -169,13 +169,13 @@ TEST_F(JournalReaderTest, TheRecordedCheckpointIsReadAsItWasWritten) {
 TEST_F(JournalReaderTest, TheFieldsOfTheRecordedSegmentsHeaderAreInTheirPlaces) {
     std::filesystem::create_directories(folder_);
     const auto file = (folder_ / "0000000001.mpj").string();
-    ASSERT_EQ(std::system(("gzip -dc '" MILLPOND_SEGMENT_V4 "' > '" + file + "'").c_str()),
+    ASSERT_EQ(std::system(("gzip -dc '" MILLPOND_SEGMENT_V5 "' > '" + file + "'").c_str()),
               0);  // NOLINT(concurrency-mt-unsafe)
     alignas(64) std::array<char, kHeaderBytes + sizeof(IndexEntry)> bytes{};
     ASSERT_TRUE(std::ifstream(file).read(bytes.data(), bytes.size()));
     const auto& header = *reinterpret_cast<const SegmentHeader*>(bytes.data());
     EXPECT_EQ(header.magic, kMagic);
-    EXPECT_EQ(header.layout_version, 4U);
+    EXPECT_EQ(header.layout_version, 5U);
     EXPECT_EQ(header.header_bytes, kHeaderBytes);
     EXPECT_EQ(header.segment_bytes, 1'048'576U);
     EXPECT_EQ(header.first_record, 1U);
@@ -183,7 +183,7 @@ TEST_F(JournalReaderTest, TheFieldsOfTheRecordedSegmentsHeaderAreInTheirPlaces) 
     EXPECT_EQ(header.epoch, 1'795'404'483'359'069'344U);
     EXPECT_EQ(header.ring.view(), "py20gold");
     EXPECT_EQ(header.session, 1U);
-    EXPECT_EQ(header.identity_crc, 854'640'689U);
+    EXPECT_EQ(header.identity_crc, 405'394'433U);
     EXPECT_EQ(header.last_description, 15'845'890'365'207'872'702U);
     EXPECT_EQ(header.next_record, 138U);
     EXPECT_EQ(header.last_ring, 200U);

@@ -102,7 +102,7 @@ class Release(unittest.TestCase):
         self.assert_refused(f"CHANGELOG.md has no section [{self.version}]")
 
     def test_a_layout_without_a_golden_file_is_refused(self):
-        # journal_v4_books is a second one of its layout.
+        # journal_v5_books is a second one of its layout.
         goldens = [path for path in (self.root / "tests/golden").iterdir() if re.match(r"(ring|journal|position)_v(?!\d+_books)", path.name)]
         self.assertEqual(len(goldens), 3)
         for golden in goldens:

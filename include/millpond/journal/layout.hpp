@@ -20,7 +20,8 @@
 ///     data_offset(bytes)     records, one behind the other, until a commit word of 0 or the header's `end`
 ///
 ///     record:
-///       0       8    commit word      bits 0-15 kind, 16-31 words of the record, 32-63 CRC-32C of what follows it
+///       0       8    commit word      bits 0-15 kind, 16-31 words of the record, 32-63 CRC-32C of the record with
+///                                     zeros in these bits
 ///       8       8    ring number      of the entry that the event came from; in a checkpoint, of the newest one before
 ///                                     the record; 0 in a name or a channel
 ///      16            payload          feed's event, NameRecord, ChannelRecord, LostRecord, BookRecord or
@@ -43,7 +44,7 @@
 namespace millpond::journal {
 
 inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"
-inline constexpr std::uint32_t kLayoutVersion = 4;              ///< Segments of any other version are refused.
+inline constexpr std::uint32_t kLayoutVersion = 5;              ///< Segments of any other version are refused.
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kIndexBlockBytes = std::size_t{64} * 1024;
 inline constexpr std::uint64_t kMaxSegmentBytes = std::uint64_t{32} << 30U;  ///< See SegmentHeader::last_description.
@@ -231,6 +232,8 @@ struct CommitWord {
     [[nodiscard]] constexpr std::uint64_t word() const noexcept {
         return kind | std::uint64_t{words} << 16U | std::uint64_t{crc} << 32U;
     }
+    /// The first word of the bytes that `crc` covers.
+    [[nodiscard]] constexpr std::uint64_t covered() const noexcept { return CommitWord{kind, words, 0}.word(); }
 };
 
 [[nodiscard]] constexpr std::size_t index_entries(std::uint64_t segment_bytes) noexcept {

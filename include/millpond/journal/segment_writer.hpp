@@ -109,16 +109,14 @@ bool SegmentWriter::append(RecordKind kind, std::uint64_t ring, const Payload& p
     static_assert(kWords <= kMaxRecordWords && sizeof(Payload) % 8 == 0);
     if (region_.size() - at_ < kWords * 8) return false;
     if (at_ / kIndexBlockBytes >= block_) note_in_index();
-    std::array<std::uint64_t, kWords> words{0, ring};
+    CommitWord commit{.kind = static_cast<std::uint16_t>(kind), .words = static_cast<std::uint16_t>(kWords)};
+    std::array<std::uint64_t, kWords> words{commit.covered(), ring};
     std::memcpy(&words[kRecordHeadWords], &payload, sizeof payload);
-    words[0] = CommitWord{.kind = static_cast<std::uint16_t>(kind),
-                          .words = static_cast<std::uint16_t>(kWords),
-                          .crc = core::crc32c(std::span{words}.subspan(1))}
-                   .word();
+    commit.crc = core::crc32c(words);
     auto* record = reinterpret_cast<std::uint64_t*>(region_.data() + at_);
     std::memcpy(record + 1, &words[1], (kWords - 1) * 8);
     // sync "record complete": SegmentReader::next
-    std::atomic_ref{*record}.store(words[0], std::memory_order_release);
+    std::atomic_ref{*record}.store(commit.word(), std::memory_order_release);
     at_ += kWords * 8;
     if (ring > last_ring_) last_ring_ = ring;
     if (utc_ns > newest_utc_ns_) newest_utc_ns_ = utc_ns;
