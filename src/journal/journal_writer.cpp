@@ -7,25 +7,19 @@
 #include <memory>
 #include <stdexcept>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 #include <millpond/core/created_file.hpp>
-#include <millpond/journal/catalog.hpp>
-#include <millpond/journal/channel_depth.hpp>
-#include <millpond/journal/checkpoint.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/journal_reader.hpp>
-#include <millpond/journal/segment_reader.hpp>
 
+#include "is_due.hpp"
 #include "kept_numbers.hpp"
 
 namespace millpond::journal {
 namespace {
 
 constexpr std::uint64_t kMinSegmentBytes = std::uint64_t{1} << 20U;
-constexpr std::int64_t kRetentionEveryNs = 1'000'000'000;
-constexpr std::int64_t kSearchEveryNs = 1'000'000'000;
 constexpr std::int64_t kOpenEveryNs = 1'000'000'000;
 
 WriterOptions checked(const WriterOptions& options) {
@@ -50,73 +44,9 @@ memory::Region acquire_lock(const std::filesystem::path& folder, std::uint32_t m
     }
 }
 
-/// The first number of a segment; 0 if unknown.
-std::uint64_t first_record_of(const SegmentFile& file) {
-    try {
-        return SegmentReader{file.path}.identity().first_record;
-    } catch (const std::exception& error) {
-        if (!is_segment_failure(error)) throw;
-        return 0;
-    }
-}
-
-/// True if the interval has passed. If the clock was set back, everything is due now, not only when the clock has
-/// caught up.
-bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns) noexcept {
-    return now_ns < last_ns || now_ns - last_ns >= interval_ns;
-}
-
 bool is_disk_full(const std::system_error& error) noexcept {
     return error.code() == std::errc::no_space_on_device || error.code().value() == EDQUOT;
 }
-
-/// First record of the checkpoint that the segment needs; 0: none.
-std::uint64_t needed_checkpoint(const std::filesystem::path& folder, const SegmentInfo& segment) {
-    if (segment.needed_checkpoint) return *segment.needed_checkpoint;
-    const auto origin = find_books_before(folder, segment.first_record);
-    return origin && origin->checkpoint ? origin->record : 0;
-}
-
-/// Applies the events of a journal to books.
-struct Restored {
-    static constexpr bool kReadsCheckpoints = true;
-
-    template <class Event>
-    void on(const Event& event) {
-        if (is_of_epoch() && reach(reader.current().ring)) books.on(event);
-    }
-    void on(const LostRecord& lost) {
-        if (!is_of_epoch()) return;
-        books.on(queue::MissedRange{lost.first, lost.last});
-        static_cast<void>(reach(reader.current().ring));
-    }
-    void on(const BookPart& part) {
-        if (!is_of_epoch()) return;
-        // The state of a channel is that of all books only where there are none yet.
-        const bool is_late = part.head.instrument == feed::kNoInstrument && reader.current().record > origin_end;
-        const auto newest = reader.current().ring;
-        if (ring == 0) ring = newest;
-        static_cast<void>(reach(newest + 1));
-        ring = newest;
-        if (!is_late) parts.add(part, books);
-    }
-    [[nodiscard]] bool is_of_epoch() const noexcept { return reader.current().epoch == epoch; }
-    /// Makes the books incomplete if entries before this one are missing. Returns false if they include it.
-    bool reach(std::uint64_t number) {
-        if (number == 0) return true;
-        if (number <= ring) return false;
-        if (ring != 0 && number != ring + 1) books.on(queue::MissedRange{ring + 1, number - 1});
-        ring = number;
-        return true;
-    }
-
-    KeptBooks& books;
-    const JournalReader& reader;
-    std::uint64_t epoch;
-    std::uint64_t origin_end;  ///< Last record of the checkpoint with which the books begin; 0: none.
-    std::uint64_t ring{0};     ///< Newest entry in the books; 0: unknown.
-    BookAssembler parts{};
-};
 
 }  // namespace
 
@@ -155,71 +85,6 @@ JournalWriter::~JournalWriter() {
     }
 }
 
-void JournalWriter::recover() {
-    const auto kept = read_numbers(lock_.bytes());
-    const auto files = list_segments(options_.folder);
-    std::uint64_t newest = 0;  // ordinal
-    bool is_whole = true;
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        const auto& file = files[i];
-        next_ordinal_ = file.ordinal + 1;
-        if (file.ordinal > kept.ordinal && SegmentReader::is_blank(file.path)) {
-            std::filesystem::remove(file.path);
-            continue;
-        }
-        try {
-            is_whole = recover(file, i + 1 < files.size() ? first_record_of(files[i + 1]) : 0);
-            newest = file.ordinal;
-        } catch (const std::exception& error) {
-            if (!is_segment_failure(error)) throw;
-            std::error_code unknown;
-            const auto bytes = std::filesystem::file_size(file.path, unknown);
-            set_aside_.push_back(std::string{error.what()} + "; renamed to " + set_aside(file).filename().string());
-            // Never reuses a number that the segment may have assigned: a consumer may have seen it.
-            if (!unknown) next_record_ += bytes / kMinRecordBytes;
-        }
-    }
-    next_ordinal_ = std::max(next_ordinal_, kept.ordinal + 1);
-    recover_channels(files, newest);
-    // The newest segment was removed or cut off: a consumer may have seen its numbers.
-    if (kept.ordinal > newest || (kept.ordinal == newest && !is_whole))
-        next_record_ = std::max(next_record_, kept.next_record);
-    newest = std::max(newest, kept.ordinal);
-    if (newest != 0) write_numbers(lock_.bytes(), {.ordinal = newest, .next_record = next_record_});
-    counters_.set_aside_segments.set(set_aside_.size());
-    counters_.newest_record.set(next_record_ - 1);
-    counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
-}
-
-/// Returns false if the file was cut off.
-bool JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) {
-    const auto found = end_dead_segment(file.path, next_record);
-    if (!found.fault.empty()) repaired_.push_back(file.path.string() + ": " + found.fault + "; its records are kept");
-    const auto epoch = found.identity.epoch;
-    session_ = std::max<std::uint64_t>(found.identity.session, 1);
-    next_record_ = std::max(next_record_, found.tail.next_record);
-    if (epoch != epoch_) last_ring_ = 0;
-    newest_utc_ns_ = std::max(newest_utc_ns_, found.tail.newest_utc_ns);
-    if (found.tail.last_ring > last_ring_) last_ring_ = found.tail.last_ring;
-    epoch_ = epoch;
-    return std::filesystem::file_size(file.path) >= found.identity.segment_bytes;
-}
-
-/// Reads the channels of the newest segment: entries that the ring still has are of the same feeds.
-void JournalWriter::recover_channels(const std::vector<SegmentFile>& files, std::uint64_t newest) {
-    depths_.clear();
-    const auto file = std::ranges::find(files, newest, &SegmentFile::ordinal);
-    if (file == files.end()) return;
-    const SegmentReader segment{file->path};
-    segment.for_each_description([&]<class Record>(const Record& record) {
-        if constexpr (std::is_same_v<Record, ChannelRecord>) {
-            if (record.channel >= market::kMaxChannels) return;
-            if (record.channel >= depths_.size()) depths_.resize(std::size_t{record.channel} + 1);
-            depths_[record.channel] = depth_of(record);
-        }
-    });
-}
-
 std::uint64_t JournalWriter::resume_at(std::uint64_t epoch) const noexcept {
     return epoch == epoch_ ? last_ring_ + 1 : 1;
 }
@@ -244,31 +109,6 @@ void JournalWriter::keep_books() {
         });
     checkpoints_->set_newest(newest_utc_ns_);
     if (last_ring_ != 0 && has_depth()) restore_books();
-}
-
-/// Reads the events since the newest checkpoint, if they are few: the ring does not wait.
-void JournalWriter::restore_books() {
-    constexpr std::uint64_t kMaxRecords = 500'000;
-    const auto origin = find_books_before(options_.folder, next_record_);
-    if (origin && origin->checkpoint) needed_checkpoint_ = origin->record;
-    if (!origin || next_record_ - origin->record > kMaxRecords) return;
-    JournalReader reader{options_.folder};
-    reader.seek(origin->record);
-    Restored restored{.books = checkpoints_->books(),
-                      .reader = reader,
-                      .epoch = epoch_,
-                      .origin_end = origin->checkpoint ? origin->checkpoint->last : 0};
-    {
-        struct End {
-            ~End() { from = nullptr; }
-            const JournalReader*& from;
-        };
-        restored_from_ = &reader;
-        const End end{restored_from_};
-        while (reader.poll(restored, SIZE_MAX) != 0) {
-        }
-    }
-    if (restored.ring != last_ring_) restored.books.on(queue::MissedRange{restored.ring + 1, last_ring_});
 }
 
 bool JournalWriter::has_depth() const noexcept {
@@ -442,150 +282,6 @@ void JournalWriter::sync() {
     if (current_ == nullptr) return;
     current_->sync();
     counters_.synced_record.set(next_record_ - 1);
-}
-
-bool JournalWriter::service(std::int64_t utc_ns) noexcept {
-    if (!is_open_.load(std::memory_order_acquire)) return false;  // sync "journal opened": open
-    bool did = prepare();
-    did = end_retired() || did;
-    did = sync_if_due(utc_ns) || did;
-    did = find_moved(utc_ns) || did;
-    return remove_old(utc_ns) || did;
-}
-
-std::optional<std::string> JournalWriter::pop_error() { return std::exchange(error_, std::nullopt); }
-
-void JournalWriter::note(core::Tally& counter, const std::exception& error) noexcept {
-    counter.add();
-    try {
-        error_ = error.what();
-    } catch (const std::bad_alloc&) {
-        error_.reset();
-    }
-}
-
-std::unique_ptr<SegmentWriter> JournalWriter::allocate_next() {
-    auto segment =
-        std::make_unique<SegmentWriter>(SegmentFile{next_ordinal_, segment_path(options_.folder, next_ordinal_)},
-                                        options_.segment_bytes, options_.file_mode);
-    ++next_ordinal_;
-    return segment;
-}
-
-bool JournalWriter::prepare() noexcept {
-    if (prepared_.load(std::memory_order_relaxed) != nullptr) return false;
-    try {
-        prepared_.store(allocate_next().release(),
-                        std::memory_order_release);  // sync "segment allocated": open_segment
-        return true;
-    } catch (const std::exception& error) {
-        note(counters_.allocation_errors, error);
-        return false;
-    }
-}
-
-bool JournalWriter::end_retired() noexcept {
-    std::unique_ptr<SegmentWriter> segment;
-    bool did = false;
-    for (; retired_.try_pop(segment); did = true) {
-        segment->end();
-        if (moved_.load(std::memory_order_relaxed) == segment.get()) {
-            moved_.store(nullptr, std::memory_order_relaxed);  // its address may soon be reused
-        }
-        if (options_.sync == Sync::none) continue;
-        try {
-            segment->sync();
-            if (options_.sync == Sync::interval) counters_.synced_record.set(segment->next_record() - 1);
-        } catch (const std::exception& error) {
-            note(counters_.sync_errors, error);
-        }
-    }
-    return did;
-}
-
-bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
-    if (options_.sync != Sync::interval || !is_due(utc_ns, synced_ns_, options_.sync_interval.count())) return false;
-    synced_ns_ = utc_ns;
-    // Only this thread deletes segments, so the pointer stays valid. sync "segment started": open_segment
-    const auto* segment = growing_.load(std::memory_order_acquire);
-    if (segment == nullptr) return false;
-    const auto next = segment->next_record();
-    if (next - 1 <= counters_.synced_record.read()) return false;
-    try {
-        segment->sync();
-        counters_.synced_record.set(next - 1);
-        return true;
-    } catch (const std::exception& error) {
-        note(counters_.sync_errors, error);
-        return false;
-    }
-}
-
-bool JournalWriter::find_moved(std::int64_t utc_ns) noexcept {
-    if (!is_due(utc_ns, searched_ns_, kSearchEveryNs)) return false;
-    searched_ns_ = utc_ns;
-    const auto tell = [this](const SegmentWriter& segment, const char* what) {
-        try {
-            throw JournalError(segment.file().path.string() + what);
-        } catch (const std::exception& error) {  // or because of a lack of memory
-            note(counters_.allocation_errors, error);
-        }
-    };
-    // Only this thread deletes segments. sync "segment started": open_segment
-    const auto* growing = growing_.load(std::memory_order_acquire);
-    if (growing != nullptr && moved_.load(std::memory_order_relaxed) != growing && !growing->is_in_place()) {
-        moved_.store(growing, std::memory_order_relaxed);
-        tell(*growing, " was moved or removed while it was written: its records are no longer in the journal");
-    }
-    auto* prepared = prepared_.load(std::memory_order_acquire);  // sync "segment allocated": prepare
-    if (prepared == nullptr || prepared->is_in_place()) return false;
-    if (!prepared_.compare_exchange_strong(prepared, nullptr, std::memory_order_acquire)) return false;
-    tell(*prepared, " was moved or removed before it was used; another one is allocated");
-    delete prepared;
-    return true;
-}
-
-bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
-    if (options_.keep_bytes == 0 && options_.keep_for.count() == 0) return false;
-    if (!is_due(utc_ns, retention_ns_, kRetentionEveryNs)) return false;
-    retention_ns_ = utc_ns;
-    bool did = false;
-    try {
-        const auto segments = describe_segments(options_.folder);
-        std::uint64_t total = 0;
-        // The newest segment with records is not removed: the next writer continues its numbers.
-        std::uint64_t newest = 0;
-        for (const auto& segment : segments) {
-            total += segment.disk_bytes;
-            if (segment.state != SegmentState::waiting) newest = segment.file.ordinal;
-        }
-        const auto is_too_old = [&](const SegmentInfo& segment) {
-            return options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();
-        };
-        // Readers of the oldest segment that is young enough begin with its checkpoint.
-        const auto first_kept = std::ranges::find_if(segments, [&](const SegmentInfo& segment) {
-            return segment.file.ordinal == newest || (segment.state == SegmentState::ended && !is_too_old(segment));
-        });
-        const bool has_older = first_kept != segments.end() && first_kept != segments.begin();
-        const auto needed = has_older ? needed_checkpoint(options_.folder, *first_kept) : 0;
-        for (const auto& segment : segments) {
-            if (segment.file.ordinal == newest) break;
-            // Damaged since the start: the next writer repairs it or sets it aside.
-            if (segment.state != SegmentState::ended && !segment.error.empty()) continue;
-            if (segment.state != SegmentState::ended) break;
-            const bool is_needed = needed != 0 && segment.next_record > needed;
-            const bool too_old = is_too_old(segment) && !is_needed;
-            const bool too_much = options_.keep_bytes != 0 && total > options_.keep_bytes;
-            if (!too_old && !too_much) break;
-            total -= segment.disk_bytes;
-            std::filesystem::remove(segment.file.path);
-            counters_.removed_segments.add();
-            did = true;
-        }
-    } catch (const std::exception& error) {
-        note(counters_.allocation_errors, error);
-    }
-    return did;
 }
 
 }  // namespace millpond::journal
