@@ -2,22 +2,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/files/file_kind.hpp>
-#include <millpond/files/itch_file_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command_line/command.hpp"
@@ -29,21 +23,14 @@
 #include "apps/millpond/traffic/capture_format.hpp"
 #include "apps/millpond/traffic/capture_text.hpp"
 #include "apps/millpond/traffic/clock.hpp"
-#include "apps/millpond/traffic/fixed_stream.hpp"
-#include "apps/millpond/traffic/glimpse_snapshot.hpp"
-#include "apps/millpond/traffic/iex_gap_fill_server.hpp"
-#include "apps/millpond/traffic/iex_history.hpp"
-#include "apps/millpond/traffic/iex_snap_server.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
-#include "apps/millpond/traffic/paced_session.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "apps/millpond/traffic/recording_source.hpp"
 #include "apps/millpond/traffic/releasing_source.hpp"
 #include "apps/millpond/traffic/replay_ring.hpp"
-#include "apps/millpond/traffic/request_server.hpp"
+#include "apps/millpond/traffic/replay_servers.hpp"
 #include "apps/millpond/traffic/sending.hpp"
-#include "apps/millpond/traffic/soupbin_server.hpp"
 #include "apps/millpond/traffic/speed.hpp"
 #include "service/stop_signal.hpp"
 
@@ -97,56 +84,6 @@ std::string nothing_in(const ReplayOptions& options, const traffic::PcapSource& 
     return fmt::format("'{}': no UDP datagram that can be read: {}", options.file, capture_text(source.reader()));
 }
 
-/// Runs servers until it is destroyed, each on a thread.
-class ServerThreads {
-public:
-    /// what: "requests are served".
-    template <class Server>
-    void serve(std::string_view what, Server& server) {
-        constexpr int kLookMs = 50;
-        fmt::print("{} at {}\n", what, server.address().to_string());
-        std::fflush(stdout);
-        threads_.emplace_back([&server](const std::stop_token& stop) {
-            while (!stop.stop_requested()) static_cast<void>(server.poll(kLookMs));
-        });
-    }
-    void stop() { threads_.clear(); }
-
-private:
-    std::vector<std::jthread> threads_;
-};
-
-/// Serves the IEX-TP messages of a capture that were sent, until it is destroyed: in gap fills and in snapshots.
-class IexServing {
-public:
-    IexServing(const std::optional<net::SocketAddress>& gap_fill, const std::optional<net::SocketAddress>& snap) {
-        if (gap_fill) {
-            gap_fill_.emplace(*gap_fill, history_);
-            threads_.serve("IEX gap fills are served", *gap_fill_);
-        }
-        if (snap) {
-            snap_.emplace(*snap, history_);
-            threads_.serve("IEX snapshots are served", *snap_);
-        }
-    }
-    ~IexServing() {
-        threads_.stop();
-        if (gap_fill_)
-            fmt::print("gap fill requests {}, messages resent {}\n", gap_fill_->requests(), gap_fill_->answered());
-        if (snap_) fmt::print("snapshot requests {}, snapshots sent {}\n", snap_->requests(), snap_->snapshots());
-    }
-    IexServing(const IexServing&) = delete;
-    IexServing& operator=(const IexServing&) = delete;
-
-    [[nodiscard]] traffic::IexHistory& history() noexcept { return history_; }
-
-private:
-    traffic::IexHistory history_;
-    std::optional<traffic::IexGapFillServer> gap_fill_;
-    std::optional<traffic::IexSnapServer> snap_;
-    ServerThreads threads_;
-};
-
 /// Sends the datagrams of a capture unchanged, in rounds if requested. Returns the program's exit code.
 int send_capture(const ReplayOptions& options, Sending& sending) {
     const auto only = parse_address("--only", options.only);
@@ -180,69 +117,6 @@ int send_capture(const ReplayOptions& options, Sending& sending) {
     }
 }
 
-/// Addresses of the servers that accompany a replay.
-struct Servers {
-    std::optional<net::SocketAddress> requests;
-    std::optional<net::SocketAddress> soupbin;
-    std::optional<net::SocketAddress> glimpse;
-    [[nodiscard]] bool any() const noexcept { return requests || soupbin || glimpse; }
-};
-
-/// Serves the messages of a session until it is destroyed: all of them to MoldUDP64 requests; those that were sent, to
-/// SoupBinTCP clients and in GLIMPSE snapshots.
-class Serving {
-public:
-    Serving(const Servers& servers, const std::string& file, const std::string& session)
-        : messages_(messages_of(file)), released_(std::make_shared<traffic::PacedSession>(messages_)) {
-        if (servers.requests) {
-            requests_.emplace(*servers.requests, session, messages_);
-            threads_.serve("requests are served", *requests_);
-        }
-        if (servers.soupbin) {
-            soupbin_.emplace(*servers.soupbin, session, [this] { return released_; });
-            threads_.serve("SoupBinTCP is served", *soupbin_);
-        }
-        if (servers.glimpse) {
-            glimpse_.emplace(*servers.glimpse, session, [this] { return snapshot(); });
-            threads_.serve("GLIMPSE is served", *glimpse_);
-        }
-    }
-    ~Serving() {
-        threads_.stop();
-        if (requests_) fmt::print("requests {}, messages resent {}\n", requests_->requests(), requests_->answered());
-        if (soupbin_) fmt::print("SoupBinTCP logins {}, messages sent {}\n", soupbin_->logins(), soupbin_->sent());
-        if (glimpse_) fmt::print("GLIMPSE logins {}, messages sent {}\n", glimpse_->logins(), glimpse_->sent());
-    }
-    Serving(const Serving&) = delete;
-    Serving& operator=(const Serving&) = delete;
-
-    /// The messages that may be served.
-    [[nodiscard]] traffic::PacedSession& released() noexcept { return *released_; }
-
-private:
-    static traffic::SessionMessages messages_of(const std::string& file) {
-        traffic::SessionMessages messages;
-        files::ItchFileReader reader{file};
-        std::span<const std::byte> message;
-        while (reader.next(message)) messages.add(message);
-        return messages;
-    }
-    /// The state after the messages that were sent so far.
-    std::shared_ptr<const traffic::SoupBinStream> snapshot() {
-        for (const auto sent = released_->available(); applied_ != sent;) state_.apply(messages_.message(++applied_));
-        return std::make_shared<traffic::FixedStream>(state_.messages());
-    }
-
-    traffic::SessionMessages messages_;
-    std::shared_ptr<traffic::PacedSession> released_;
-    traffic::GlimpseSnapshot state_;  // of the thread that serves snapshots
-    std::uint64_t applied_{0};        // messages in it
-    std::optional<traffic::RequestServer> requests_;
-    std::optional<traffic::SoupBinServer> soupbin_;
-    std::optional<traffic::SoupBinServer> glimpse_;
-    ServerThreads threads_;
-};
-
 /// Waits for the time of each datagram, which releases its messages. False if `stop` ended it.
 bool release(traffic::Source& source, double speed, bool spin, const std::atomic<bool>& stop) {
     traffic::MonotonicClock clock{spin};
@@ -264,12 +138,12 @@ void send_itch(const ReplayOptions& options, double speed, Send&& send, Stopped&
     if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
     constexpr double kHeartbeatNanos = 1e9;
     constexpr int kRounds = 100;
-    const Servers servers{.requests = parse_address("--serve-requests", options.serve),
-                          .soupbin = parse_address("--serve-soupbin", options.soupbin),
-                          .glimpse = parse_address("--serve-glimpse", options.glimpse)};
+    const ItchServers servers{.requests = parse_address("--serve-requests", options.serve),
+                              .soupbin = parse_address("--serve-soupbin", options.soupbin),
+                              .glimpse = parse_address("--serve-glimpse", options.glimpse)};
     for (int round = 1;; ++round) {
         const auto session = fmt::format("{:.8}{:02}", options.session, round % kRounds);
-        std::optional<Serving> serving;
+        std::optional<ItchServing> serving;
         if (servers.any()) serving.emplace(servers, options.file, session);
         traffic::ItchSource source{
             options.file, {.session = session, .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
