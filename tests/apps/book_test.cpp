@@ -245,6 +245,10 @@ TEST(Book, ACaptureHasTheBooksOfItsMessages) {
     EXPECT_EQ(book_of(capture.path()), book_of(file.path()));
     EXPECT_THAT(book_of(file.path()), HasSubstr("\"order_id\""));
     EXPECT_EQ(run({"book", capture.path(), "--symbol", stock, "--only", "127.0.0.1:9"}).exit_code, 1);
+    const ScratchFile rows{scratch_name("rows.csv"), ""};
+    const auto sampled = run({"book", capture.path(), "--symbol", stock, "--every", "1ms", "--out", rows.path()});
+    EXPECT_EQ(sampled.exit_code, 0) << sampled.err;
+    EXPECT_THAT(sampled.out, HasSubstr(", 0 of them incomplete"));
 }
 
 /// Appends the events of a decoder to a journal.

@@ -217,7 +217,7 @@ public:
             if (is_followed) sampler.pass(datagram_.utc_ns);
             if (sampler.is_over()) return;
             apply(channel);
-            if (channel_ != nullptr) sampler.begin(datagram_.utc_ns);
+            if (has_orders()) sampler.begin(datagram_.utc_ns);
             progress.at(reader_.offset());
         }
         if (channel_ == nullptr) {
@@ -262,6 +262,11 @@ private:
         static_cast<void>(channel.itch.decoder().decode(
             datagram_.payload, {.receive_utc_ns = datagram_.utc_ns, .receive_ticks = 0, .channel = 0}, channel.itch));
         choose(channel);
+    }
+    /// Whether the book has an order. Before its first one, the feed does not say whether it is complete.
+    [[nodiscard]] bool has_orders() const {
+        const auto* const book = channel_ == nullptr ? nullptr : channel_->itch.follower().book();
+        return book != nullptr && book->live_orders() != 0;
     }
     /// Follows the channel if it has the instrument. Another channel with it may be the other line of the feed.
     void choose(Channel& channel) {
