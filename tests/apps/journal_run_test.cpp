@@ -238,7 +238,16 @@ TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
     };
     const auto good = exported();
     EXPECT_EQ(std::count(good.begin(), good.end(), '#'), 0) << "every symbol has its name";
-    for (const int offset : {128, 4'096 + 2 * 32, 4'096 + 2 * 32 + 1, 4'096 + 3 * 32 + 8, 4'096 + 3 * 32 + 24}) {
+    constexpr std::pair<int, const char*> kHints[] = {
+        {128, "the offset of the newest name"},
+        {192, "the offset of the newest checkpoint"},
+        {200, "the number of the checkpoint that it needs"},
+        {4'096 + 2 * 32, "1 entries of its index"},
+        {4'096 + 2 * 32 + 1, "1 entries of its index"},
+        {4'096 + 3 * 32 + 8, "1 entries of its index"},
+        {4'096 + 3 * 32 + 24, "1 entries of its index"},
+    };
+    for (const auto& [offset, complaint] : kHints) {
         std::fstream segment{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
         segment.seekg(offset);
         const auto before = static_cast<char>(segment.get());
@@ -246,9 +255,7 @@ TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
         segment.put(static_cast<char>(before ^ 4)).flush();
         const auto verified = run({"journal", "verify", folder_});
         EXPECT_EQ(verified.exit_code, 3) << offset;
-        EXPECT_THAT(verified.err, HasSubstr("0000000001.mpj: "));
-        EXPECT_THAT(verified.err,
-                    HasSubstr(offset == 128 ? "the offset of the newest name" : "1 entries of its index"));
+        EXPECT_THAT(verified.err, AllOf(HasSubstr("0000000001.mpj: "), HasSubstr(complaint)));
         EXPECT_EQ(exported(), good) << offset;
         segment.seekp(offset);
         segment.put(before).flush();
