@@ -60,7 +60,8 @@ Gateway::Gateway(const Config& config, service::Log& log)
               .file_mode = config.file_mode,
               .pages = [this](const http::Request& request) { return page(request); },
               .added = [this](const Consumer& sink) { page_.add(sink); },
-              .removed = [this](const Consumer& sink) { forget(sink); }},
+              .removed = [this](const Consumer& sink) { forget(sink); },
+              .request_books = [this](const std::string& ring) { request_books(ring); }},
              log),
       reload_page_(config.admin_token, reloader_, log) {
     sinks_.rescue(config.sinks);
@@ -129,6 +130,12 @@ void Gateway::watch() {
 
 void Gateway::warn_of(const Config& config) {
     for (const auto& text : warnings(config)) log_.warning("exposed " + text, "{}", text);
+}
+
+void Gateway::request_books(const std::string& ring) const {
+    for (const auto& pipeline : pipelines_) {
+        if (pipeline->config().name == ring) pipeline->request_books();
+    }
 }
 
 void Gateway::forget(const Consumer& sink) {

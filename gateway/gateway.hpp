@@ -82,6 +82,7 @@ private:
     void warn_of(const Config& config);
     /// Removes a sink from health and metrics.
     void forget(const Consumer& sink);
+    void request_books(const std::string& ring) const;
 
     service::Log& log_;
     Config config_;

@@ -37,7 +37,8 @@ SinkHost SinkSet::host_of(const std::string& sink) {
                 },
             .file_mode = options_.file_mode,
             .pages = options_.pages,
-            .journal = [this](const std::string& name) { return journal(name); }};
+            .journal = [this](const std::string& name) { return journal(name); },
+            .request_books = options_.request_books};
 }
 
 JournalSource SinkSet::journal(const std::string& name) const {

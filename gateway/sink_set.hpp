@@ -35,6 +35,7 @@ public:
         /// Callbacks: `added` is called before a sink starts, `removed` before it stops.
         std::function<void(const Consumer&)> added{};
         std::function<void(const Consumer&)> removed{};
+        std::function<void(const std::string& ring)> request_books{};  ///< See SinkHost.
     };
 
     SinkSet(Options options, service::Log& log);

@@ -28,6 +28,7 @@ public:
 
     [[nodiscard]] std::size_t available() const noexcept override { return kRound; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
+    [[nodiscard]] bool needs_orders() const noexcept override { return true; }
     void open(const market::RingReader& ring) override;
     void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) override {
         events_.name(symbol, decimals);

@@ -86,6 +86,9 @@ public:
     virtual void set_captured_as(std::uint32_t number) = 0;
     /// Sets the start of the exchange's day, which the decoder uses after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
+    /// Makes a feed with orders publish its complete books again, in slices between datagrams, for readers that have
+    /// lost some: after the next beat, at most once in ten seconds.
+    void request_books() noexcept { are_books_requested_.store(true, std::memory_order_relaxed); }
 
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
     /// Line A.
@@ -133,6 +136,10 @@ public:
 
 protected:
     [[nodiscard]] std::int64_t midnight() const noexcept { return midnight_utc_ns_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool are_books_requested() const noexcept {
+        return are_books_requested_.load(std::memory_order_relaxed);
+    }
+    void forget_request() noexcept { are_books_requested_.store(false, std::memory_order_relaxed); }
     core::Tally heard_ns_;
     core::Tally waits_ns_;
     core::Tally session_over_;
@@ -140,6 +147,7 @@ protected:
 private:
     FeedConfig config_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
+    std::atomic<bool> are_books_requested_{false};
 };
 
 }  // namespace millpond::gateway

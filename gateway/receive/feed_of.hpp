@@ -157,7 +157,7 @@ public:
         note_wait(publisher.clock());
         const bool lost_nothing = loss_.beat(seen(), core::monotonic_nanos(), publisher);
         if constexpr (kHasBooks) {
-            if (lost_nothing) decoder_.renew_snapshots();
+            if (lost_nothing || takes_request()) decoder_.renew_snapshots();
             decoder_.books().count_incomplete();
             snapshot_budget_ = publisher.ring_capacity() / kSnapshotsOfRing;
         }
@@ -322,6 +322,18 @@ private:
         rebuild_->adopt(decoder_, channel_, publisher);
     }
 
+    /// Whether readers need the orders of all books. A request during the publication waits for its end, because the
+    /// reader may have lost books that were published before.
+    [[nodiscard]] bool takes_request() noexcept {
+        constexpr std::int64_t kRequestPauseNs = 10 * kSecondNs;
+        if (!are_books_requested() || decoder_.has_snapshots_due()) return false;
+        const auto now = core::monotonic_nanos();
+        if (now < next_request_ns_) return false;
+        next_request_ns_ = now + kRequestPauseNs;
+        forget_request();
+        return config().format.depth().orders;
+    }
+
     /// Publishes books that are to be resent, or prepares them, a slice between the datagrams of two polls. Returns 0
     /// if there is nothing to do before the next beat.
     std::size_t publish_snapshots(Publisher& publisher) {
@@ -349,6 +361,7 @@ private:
     std::int64_t newest_utc_ns_{0};  // receive time of the newest datagram
     std::uint32_t beats_{0};
     std::uint64_t snapshot_budget_{0};  // snapshot events that may still be published before the next beat
+    std::int64_t next_request_ns_{0};   // when the next request of books is taken
     std::uint64_t sessions_{0};         // new sessions of the feed so far
     std::uint64_t applied_at_end_{0};   // messages applied when the last session ended
     CapturedFeed<Decoder> captured_;

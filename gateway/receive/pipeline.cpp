@@ -179,6 +179,10 @@ void Pipeline::set_midnights(std::int64_t now_utc_ns) {
         feed->set_midnight(service::midnight_utc_ns(feed->config().timezone, feed->config().date, now_utc_ns));
 }
 
+void Pipeline::request_books() {
+    for (const auto& feed : feeds_) feed->request_books();
+}
+
 void Pipeline::start() {
     const auto prepare = [this] {
         core::name_this_thread("rx " + config_.name);

@@ -32,7 +32,8 @@ namespace millpond::gateway {
 ///
 /// Makes one virtual call for each poll of a feed, which decodes the batch in one loop.
 ///
-/// Threads: start, stop and const functions on any thread but the receive thread; one thread pops notices.
+/// Threads: start, stop and const functions on any thread but the receive thread; request_books on any; one thread
+///          pops notices.
 /// Memory:  all allocated in the constructor.
 class Pipeline {
 public:
@@ -52,6 +53,9 @@ public:
 
     /// Sets the exchange's day of feeds whose format needs it. Call it regularly, so that a new day is noticed.
     void set_midnights(std::int64_t now_utc_ns);
+
+    /// Makes the feeds publish their books of orders again: Feed::request_books.
+    void request_books();
 
     /// Calls visit(feed) for every feed, in the order of the configuration.
     template <class Visitor>

@@ -51,6 +51,8 @@ struct SinkHost {
     /// Returns the running journal of this name. Throws ConfigError if there is none.
     std::function<JournalSource(const std::string& name)> journal;
     std::optional<RingPlace> replaced{};  ///< Position at which the replaced sink stopped; for join.
+    /// Makes the feeds of a ring publish their books of orders again; on any thread. May be empty.
+    std::function<void(const std::string& ring)> request_books{};
 };
 
 /// A sink whose secrets and certificates were read, and which is not running yet.

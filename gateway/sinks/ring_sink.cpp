@@ -35,11 +35,17 @@ public:
                                                                 .poll = basics.poll,
                                                                 .pin = basics.pin,
                                                                 .holds = options_.holds,
-                                                                .replaced = host.replaced},
+                                                                .replaced = host.replaced,
+                                                                .request_books = books_of(host, basics.ring)},
                                             std::move(sink_), host.log);
     }
 
 private:
+    static std::function<void()> books_of(const SinkHost& host, const std::string& ring) {
+        if (!host.request_books) return {};
+        return [request = host.request_books, ring] { request(ring); };
+    }
+
     RingSinkOptions options_;
     MakeSink make_;
     std::unique_ptr<Sink> sink_;

@@ -83,6 +83,9 @@ public:
     /// depending on mode().
     [[nodiscard]] virtual std::size_t available() const noexcept = 0;
     [[nodiscard]] virtual Delivery mode() const noexcept = 0;
+    /// Whether it needs the orders of all books again when it has missed some, or when it joins a ring in use: the
+    /// board does not have them.
+    [[nodiscard]] virtual bool needs_orders() const noexcept { return false; }
 
     /// Called once, before any other function. ring: reader of the sink's ring, which knows the depth of its channels;
     /// valid as long as the sink is called.

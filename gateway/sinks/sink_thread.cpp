@@ -73,6 +73,7 @@ struct SinkThread::Events {
         of.rejoin_end_ = 0;
         of.awaits_level_.clear();
         of.has_missed_ = true;
+        of.request_books();
     }
 };
 
@@ -112,6 +113,7 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, servi
       holds_(options.holds),
       sink_(std::move(sink)),
       log_(std::move(log)),
+      request_books_(options.request_books),
       reader_(
           {.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity()), .own = true}) {
     sink_->open(reader_);
@@ -123,6 +125,7 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, servi
     } else {
         Board board{*this};
         reader_.join(board);
+        if (reader_.newest() != 0) request_books();
     }
     since_ = reader_.account().since;
     publish_account();
@@ -233,6 +236,10 @@ void SinkThread::rejoin() {
         id = rejoining_.back();
         rejoining_.pop_back();
     }
+}
+
+void SinkThread::request_books() const {
+    if (request_books_ && sink_->needs_orders()) request_books_();
 }
 
 std::size_t SinkThread::round(std::int64_t monotonic_ns) {

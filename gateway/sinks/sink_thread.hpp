@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,9 +39,10 @@ public:
         std::string ring;
         std::string name;
         core::Poll poll{core::Poll::adaptive};
-        std::optional<std::uint32_t> pin{};   ///< CPU of the thread.
-        std::chrono::nanoseconds holds{};     ///< Time for which the sink may delay an event on purpose.
-        std::optional<RingPlace> replaced{};  ///< Position at which the replaced sink stopped.
+        std::optional<std::uint32_t> pin{};     ///< CPU of the thread.
+        std::chrono::nanoseconds holds{};       ///< Time for which the sink may delay an event on purpose.
+        std::optional<RingPlace> replaced{};    ///< Position at which the replaced sink stopped.
+        std::function<void()> request_books{};  ///< As SinkHost::request_books, of this ring; may be empty.
     };
 
     /// Joins the ring with the board, or at the entry at which the sink resumes; the account counts every event from
@@ -96,6 +98,8 @@ private:
     void drain_waiting();
     /// Passes levels of the board to a sink that has missed entries.
     void rejoin();
+    /// Requests the books of orders for a sink that needs them.
+    void request_books() const;
     /// Publishes the account. reading: maximum number of entries of the poll that follows.
     void publish_account(std::uint64_t reading = 0);
 
@@ -106,6 +110,7 @@ private:
     std::chrono::nanoseconds holds_;
     std::unique_ptr<Sink> sink_;
     service::LogFunction log_;
+    std::function<void()> request_books_;
     market::RingReader reader_;
     Conflator waiting_;
     feed::InstrumentId named_{0};

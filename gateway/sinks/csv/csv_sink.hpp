@@ -45,6 +45,7 @@ public:
 
     [[nodiscard]] std::size_t available() const noexcept override;
     [[nodiscard]] Delivery mode() const noexcept override { return settings_.mode; }
+    [[nodiscard]] bool needs_orders() const noexcept override { return beside_.has_value(); }
     /// Continues where the sink that it replaces stopped: no row is lost or repeated.
     [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
                                                          std::optional<std::uint64_t> stopped) override;

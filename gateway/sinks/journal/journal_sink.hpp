@@ -38,6 +38,7 @@ public:
         if (lost_.first == 0) writer_.apply_board(level);
     }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
+    [[nodiscard]] bool needs_orders() const noexcept override { return true; }
     [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
                                                          std::optional<std::uint64_t> stopped) override;
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) override;

@@ -1,6 +1,7 @@
 // Books that readers of a gateway's ring make, against books of ordered maps that are made of the messages sent to its
 // feed.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,9 +23,11 @@
 #include <millpond/market/board_layout.hpp>
 #include <millpond/market/books.hpp>
 #include <millpond/market/ring_reader.hpp>
+#include <millpond/net/socket_address.hpp>
 
 #include "gateway/feeds/itch/settings.hpp"
 #include "gateway/receive/pipeline.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/market/itch_flow.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -251,6 +254,27 @@ TEST_F(Depth, AReaderThatJoinsLateHasTheSameLevelsAndIncompleteOrders) {
     EXPECT_EQ(first.complete_books(), kAll);
     EXPECT_EQ(late.complete_books(), kAll / 2);
     EXPECT_GT(late.compared, 500U);
+}
+
+TEST_F(Depth, OrdersAreSentAgainForASinkThatJoinsLate) {
+    const auto messages = messages_of(6, 2'000);
+    Config config;
+    RunningGateway gateway{"requested-depth", [&](Config& changed) {
+                               use_books(changed);
+                               config = changed;
+                           }};
+    Subscriber first{gateway.ring(), {&messages}};
+    send(gateway, messages, 0, 1'000, std::array{&first});
+    Subscriber late{gateway.ring(), {&messages}};
+    ASSERT_TRUE(late.read_until([&] { return late.has_read_all(); }));
+    EXPECT_EQ(late.complete_books(), kAll / 2);
+    config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+    complete(config);
+    ASSERT_THAT(gateway.gateway().reconfigure(config).refused, ::testing::IsEmpty());
+    ASSERT_TRUE(late.read_until([&] { return late.complete_books() == kAll; }));
+    send(gateway, messages, 1'000, 2'000, std::array{&first, &late});
+    EXPECT_EQ(first.complete_books(), kAll);
+    EXPECT_EQ(late.complete_books(), kAll);
 }
 
 TEST_F(Depth, BooksAreIncompleteAfterALossUntilTheRebuiltOnesAreSent) {

@@ -42,6 +42,7 @@ public:
 
     [[nodiscard]] std::size_t available() const noexcept override { return available_now; }
     [[nodiscard]] Delivery mode() const noexcept override { return mode_; }
+    [[nodiscard]] bool needs_orders() const noexcept override { return needs; }
     void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned) override {
         names.emplace_back(symbol.view());
     }
@@ -88,6 +89,7 @@ public:
     [[nodiscard]] SinkHealth health() const noexcept override { return {}; }
 
     std::size_t available_now{1'000'000};
+    bool needs{false};
     std::size_t bytes_per_level{0};
     std::uint64_t held_now{0};
     std::vector<std::string> names;
@@ -287,6 +289,28 @@ TEST(SinkThread, MeasuresTheLagOfEachEventThatItPassesOn) {
     EXPECT_GE(lag, kTicks);
     EXPECT_LT(lag, 1'000 * kTicks) << "of an event that the sink does not accept";
     EXPECT_EQ(run.thread->reset_max_lag(), 0U);
+}
+
+TEST(SinkThread, RequestsTheBooksOfOrdersWhenItHasMissedSomeOrJoinsARingInUse) {
+    for (const bool needs : {true, false}) {
+        TestRing ring{"request", 64};
+        int requests = 0;
+        const auto read = [&] {
+            auto made = std::make_unique<Recorder>(Delivery::every);
+            made->needs = needs;
+            return std::make_unique<SinkThread>(
+                SinkThread::Options{.ring = ring.name, .name = "recorder", .request_books = [&] { ++requests; }},
+                std::move(made), kSilent);
+        };
+        const auto first = read();
+        EXPECT_EQ(requests, 0) << "nothing was published yet";
+        ring.publish_quotes(100);
+        while (first->round(0) != 0) {
+        }
+        EXPECT_EQ(requests, needs ? 1 : 0);
+        const auto late = read();
+        EXPECT_EQ(requests, needs ? 2 : 0);
+    }
 }
 
 TEST(SinkThread, WithoutCapacityEventsWaitInTheRingAndOverwrittenOnesAreMissed) {
