@@ -18,6 +18,13 @@ struct Depth {
     friend bool operator==(const Depth&, const Depth&) = default;
 };
 
+/// What the clients of a sink may have of books; each includes the ones before it.
+enum class Entitlement : std::uint8_t {
+    quotes,  ///< The best bid and offer.
+    levels,
+    orders,
+};
+
 /// Counts the subscriptions with depth, so that only events that a client needs become lines.
 ///
 /// Threads: one.

@@ -3,11 +3,18 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "gateway/json_lines/json_lines_settings.hpp"
 #include "gateway/sinks/kind_of.hpp"
 
 namespace millpond::gateway {
+
+inline constexpr std::pair<std::string_view, json_lines::Entitlement> kEntitlements[] = {
+    {"quotes", json_lines::Entitlement::quotes},
+    {"levels", json_lines::Entitlement::levels},
+    {"orders", json_lines::Entitlement::orders}};
 
 /// Keys of a sink whose Settings derive from JsonLinesSettings.
 template <class Settings>
@@ -27,6 +34,9 @@ constexpr auto json_lines_keys() {
             "backlog", "LINES", "Number of JSON lines that a client may fall behind; a power of two."),
         K::template integer<&S::max_clients, 1, 100'000>("max_clients", "N",
                                                          "Maximum number of clients; more are refused with a reason."),
+        K::template choice<&S::entitlement, kEntitlements>(
+            "entitlement", "quotes|levels|orders",
+            "What clients may subscribe to beside trades and states: best prices, also levels, also orders."),
         K::template integer<&S::max_replays, 1, 64>(
             "max_replays", "N", "Maximum number of clients that replay the ring's journal at a time; 4 if unset."),
         K::template bytes<&S::send_buffer>("send_buffer", "Kernel send buffer of each client."),

@@ -10,6 +10,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/json_lines/depth.hpp"
 #include "gateway/sinks/kind.hpp"
 #include "gateway/sinks/sink.hpp"
 #include "service/tls.hpp"
@@ -30,7 +31,8 @@ struct JsonLinesSettings : SinkBasics {
     std::uint64_t max_clients{1'024};  ///< Maximum number of clients; more are refused with a reason.
     std::uint64_t send_buffer;         ///< Kernel send buffer of each client, in bytes.
     std::chrono::nanoseconds stall{
-        std::chrono::seconds{10}};             ///< Time without accepted data after which a client is disconnected.
+        std::chrono::seconds{10}};  ///< Time without accepted data after which a client is disconnected.
+    json_lines::Entitlement entitlement{json_lines::Entitlement::orders};  ///< What clients may subscribe to.
     std::optional<std::uint64_t> max_replays;  ///< Maximum number of replays at a time; unset: kMaxReplays.
     std::filesystem::path journal;             ///< Folder of the ring's journal; empty: none. Not a key.
     std::chrono::nanoseconds journal_patience{std::chrono::seconds{10}};  ///< Of replays. Not a key.

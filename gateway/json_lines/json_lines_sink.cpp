@@ -11,6 +11,7 @@ namespace millpond::gateway::json_lines {
 
 JsonLinesSink::JsonLinesSink(const JsonLinesSettings& settings, std::string_view type, service::LogFunction log)
     : events_(settings.backlog),
+      entitlement_(settings.entitlement),
       replays_({.sink = settings.name,
                 .type = std::string{type},
                 .ring = settings.ring,

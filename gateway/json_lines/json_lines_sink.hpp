@@ -58,7 +58,9 @@ protected:
     [[nodiscard]] std::string_view close_reason() const noexcept { return close_reason_; }
     [[nodiscard]] const LineLog& lines() const noexcept { return events_.log(); }
     [[nodiscard]] const Snapshot& snapshot() const noexcept { return events_.snapshot(); }
-    [[nodiscard]] Source source() noexcept { return {events_.log(), events_.snapshot(), events_.books(), &replays_}; }
+    [[nodiscard]] Source source() noexcept {
+        return {events_.log(), events_.snapshot(), events_.books(), &replays_, entitlement_};
+    }
     void join(Subscriber& subscriber) { events_.join(subscriber); }
     void leave(const Subscriber& subscriber) { events_.leave(subscriber); }
     void find_slowest() noexcept { events_.find_slowest(); }
@@ -83,6 +85,7 @@ private:
     }
 
     EventLines events_;
+    Entitlement entitlement_;
     Replays replays_;
     const market::RingReader* ring_{nullptr};
     std::uint64_t board_end_{0};  // newest ring entry that the board may have included when the sink joined

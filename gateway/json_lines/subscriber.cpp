@@ -31,7 +31,7 @@ Subscriber::Subscriber(Delivery mode, const Source& source)
       books_(source.books),
       next_(log_.end()),
       joined_at_(log_.events_before(log_.end())),
-      subscriptions_(source.snapshot, source.books),
+      subscriptions_(source.snapshot, source.books, source.entitlement),
       replays_(source.replays) {
     for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) add_snapshot(id);
 }

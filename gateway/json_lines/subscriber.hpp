@@ -42,6 +42,7 @@ struct Source {
     const Snapshot& snapshot;
     DepthBooks& books;          ///< Subscribers add their demand.
     Replays* replays{nullptr};  ///< Null if the source itself is one of a replay.
+    Entitlement entitlement{Entitlement::orders};
 };
 
 /// A client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket.

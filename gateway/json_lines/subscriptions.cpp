@@ -79,6 +79,10 @@ void Subscriptions::check(const Request& request, Delivery mode) const {
         throw RequestError("'orders' needs the mode \"every\"");
     }
     if (!request.depth.is_on()) return;
+    if (request.depth.levels != 0 && entitlement_ == Entitlement::quotes)
+        throw RequestError("'depth': clients of this sink may not have levels");
+    if (request.depth.orders && entitlement_ != Entitlement::orders)
+        throw RequestError("'orders': clients of this sink may not have orders");
     std::set<std::string_view> unknown{request.subscribe.begin(), request.subscribe.end()};
     const auto requested = unknown;
     for (feed::InstrumentId id = 0; id < snapshot_.size(); ++id) {

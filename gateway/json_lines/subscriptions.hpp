@@ -39,7 +39,8 @@ struct WantedSymbols {
 class Subscriptions {
 public:
     /// Everything. Both must outlive the object.
-    Subscriptions(const Snapshot& snapshot, DepthBooks& books) noexcept : snapshot_(snapshot), books_(books) {}
+    Subscriptions(const Snapshot& snapshot, DepthBooks& books, Entitlement entitlement) noexcept
+        : snapshot_(snapshot), books_(books), entitlement_(entitlement) {}
     ~Subscriptions();
     Subscriptions(const Subscriptions&) = delete;
     Subscriptions& operator=(const Subscriptions&) = delete;
@@ -53,8 +54,8 @@ public:
     [[nodiscard]] bool is_plain() const noexcept { return wanted_.everything && !wanted_.everything_depth.is_on(); }
     [[nodiscard]] const WantedSymbols& symbols() const noexcept { return wanted_; }
 
-    /// Throws RequestError if the feed sends less than the request wants, or if the mode does not fit. mode: the
-    /// client's present one.
+    /// Throws RequestError if the client may not have what the request wants, if the feed sends less, or if the mode
+    /// does not fit. mode: the client's present one.
     void check(const Request& request, Delivery mode) const;
     /// Throws RequestError if a feed sends less than the client wants.
     static void check_depth(std::string_view symbol, market::ChannelDepth sent, Depth wanted);
@@ -83,6 +84,7 @@ private:
 
     const Snapshot& snapshot_;
     DepthBooks& books_;
+    Entitlement entitlement_;
     WantedSymbols wanted_;
     Depth demanded_of_all_;  // what the books' demand includes for all instruments
     IdSet excluded_;         // from wanted_.everything_depth: their feeds send less

@@ -286,7 +286,8 @@ http::Page WebSink::instruments(const http::Request& request) const {
 void WebSink::append_instrument(std::string& body, feed::InstrumentId id) const {
     const auto& json = snapshot().json_symbol(id);
     const auto of = channel(id);
-    const auto levels = of ? books_.channel_depth(*of).depth : books_.common_depth().depth;
+    const auto sent = of ? books_.channel_depth(*of).depth : books_.common_depth().depth;
+    const auto levels = settings_.entitlement == json_lines::Entitlement::quotes ? 0 : sent;
     body += fmt::format(R"({{"symbol":{},"venue":{},"channel":{},"depth":{},"trades":)", json.view(),
                         core::json_string(venues_[id].view()), of ? fmt::format("{}", *of) : "null",
                         levels == feed::kFullDepth ? "\"full\"" : fmt::format("{}", levels));

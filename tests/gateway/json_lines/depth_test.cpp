@@ -351,6 +351,31 @@ TEST_F(DepthTest, MoreThanTheFeedSendsIsAnErrorOfTheSubscription) {
     EXPECT_EQ(of_type(all_lines(client), "error").size(), 1U);
 }
 
+TEST_F(DepthTest, MoreThanTheClientsMayHaveIsAnErrorOfTheSubscription) {
+    const std::string levels = R"({"subscribe":["AAPL"],"depth":2})";
+    const std::string orders = R"({"subscribe":["AAPL"],"orders":true})";
+    const std::string replay = R"({"subscribe":["*"],"depth":1,"orders":true,"from":{"record":1}})";
+    const auto error_of = [&](const std::string& request) {
+        auto client = connect(request);
+        const auto errors = of_type(client.lines(), "error");
+        return errors.empty() ? std::string{} : errors.front();
+    };
+    constexpr auto* kNoLevels = "'depth': clients of this sink may not have levels";
+    constexpr auto* kNoOrders = "'orders': clients of this sink may not have orders";
+    open([](Settings& s) { s.entitlement = json_lines::Entitlement::quotes; });
+    EXPECT_THAT(error_of(levels), HasSubstr(kNoLevels));
+    EXPECT_THAT(error_of(orders), HasSubstr(kNoOrders));
+    EXPECT_THAT(error_of(replay), HasSubstr(kNoLevels));
+    EXPECT_EQ(error_of(R"({"subscribe":["AAPL"]})"), "");
+    open([](Settings& s) { s.entitlement = json_lines::Entitlement::levels; });
+    EXPECT_EQ(error_of(levels), "");
+    EXPECT_THAT(error_of(orders), HasSubstr(kNoOrders));
+    EXPECT_THAT(error_of(replay), HasSubstr(kNoOrders));
+    open();
+    EXPECT_EQ(error_of(levels), "");
+    EXPECT_THAT(error_of(orders), Not(HasSubstr(kNoOrders)));
+}
+
 TEST_F(DepthTest, ASubscriptionWithDepthNamesTheSymbolsThatNoInstrumentHasYet) {
     open();
     LineClient client{sink_->address().port()};
