@@ -46,6 +46,8 @@ std::vector<std::string> changes_that_need_restart(const Config& now, const Conf
     settings::append_changed_keys(now, next, changed);
     append_if_changed(next.rings == now.rings, "[[ring]]", changed);
     append_if_changed(next.feeds == now.feeds, "[[feed]]", changed);
+    append_if_changed(next.composites == now.composites, "[[composite]]", changed);
+    append_if_changed(next.symbols == now.symbols, "[symbols]", changed);
     return changed;
 }
 

@@ -67,6 +67,42 @@ void MetricsPage::add(const Pipeline& pipeline) {
               capture->counters().write_errors);
     }
     pipeline.for_each_feed([&](const auto& feed) { add_feed(feed); });
+    if (pipeline.composites() == nullptr) return;
+    for (const auto& one : pipeline.composites()->all()) add_composite(pipeline, one);
+}
+
+void MetricsPage::add_composite(const Pipeline& pipeline, const Composites::One& one) {
+    const metrics::Labels labels{{"ring", pipeline.config().name}, {"composite", one.venue}};
+    const auto& composite = one.composite;
+    listed_.push_back(
+        registry_.add_gauge({"millpond_composite_symbols", "Symbols of the composite.", labels}, composite.symbols()));
+    listed_.push_back(registry_.add_gauge(
+        {"millpond_composite_locked", "Symbols whose best bid is the best offer.", labels}, composite.locked()));
+    listed_.push_back(
+        registry_.add_gauge({"millpond_composite_crossed", "Symbols whose best bid is above the best offer.", labels},
+                            composite.crossed()));
+    listed_.push_back(registry_.add_gauge(
+        {"millpond_composite_refused",
+         "Instruments that are not in the composite because another symbol of their venue has the same name.", labels},
+        composite.refused()));
+    using LeftOut = market::Composite::LeftOut;
+    constexpr std::pair<LeftOut, const char*> kReasons[] = {{LeftOut::incomplete, "incomplete"},
+                                                            {LeftOut::silent, "silent"},
+                                                            {LeftOut::halted, "halted"},
+                                                            {LeftOut::not_firm, "not_firm"}};
+    pipeline.for_each_feed([&](const auto& feed) {
+        const auto channel = *feed.config().channel;
+        if (channel >= feed::kMaxCompositeChannels || (composite.channels() >> channel & 1U) == 0) return;
+        for (const auto& [reason, text] : kReasons) {
+            auto with = labels;
+            with.emplace_back("feed", feed.config().name);
+            with.emplace_back("reason", text);
+            listed_.push_back(registry_.add_gauge(
+                {"millpond_composite_left_out", "Symbols in which the feed's quote is left out of the composite.",
+                 std::move(with)},
+                composite.left_out(channel, reason)));
+        }
+    });
 }
 
 void MetricsPage::add_feed(const Feed& feed) {

@@ -37,6 +37,7 @@ public:
 
 private:
     void add_feed(const Feed& feed);
+    void add_composite(const Pipeline& pipeline, const Composites::One& one);
 
     Health health_;
     mutable std::mutex writing_;      // protects the /metrics page

@@ -38,6 +38,11 @@ template <class Settings, class Decoder>
 class FeedFormatOf : public FeedFormat {
 public:
     [[nodiscard]] bool sequenced() const noexcept final { return feed::Sequenced<Decoder>; }
+    [[nodiscard]] std::string default_venue() const final {
+        if constexpr (kHasVenue) return std::string{typename Decoder::Options{}.venue.view()};
+        return {};
+    }
+    [[nodiscard]] bool carries_venues() const noexcept final { return !kHasVenue; }
     [[nodiscard]] std::vector<settings::KeyText> keys() const final { return settings::texts_of(table()); }
     [[nodiscard]] std::any defaults() const final { return Settings{}; }
     [[nodiscard]] bool assign(std::any& any, std::string_view name, const settings::Value& value) const final {
@@ -91,6 +96,7 @@ protected:
     }
 
 private:
+    static constexpr bool kHasVenue = requires(typename Decoder::Options& options) { options.venue; };
     struct Ignored {
         void on(const feed::Quote&) {}
         void on(const feed::Trade&) {}

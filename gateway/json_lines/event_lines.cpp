@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <millpond/feed/event_json.hpp>
-#include <millpond/feed/quote_json.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
 #include "service/out_of_memory.hpp"
@@ -33,8 +32,8 @@ EventLines::EventLines(std::size_t backlog)
     : log_(service::need_memory(fmt::format("backlog = {} ({} bytes)", backlog, backlog * sizeof(Line)),
                                 [&] { return LineLog{backlog}; })) {}
 
-void EventLines::name(const feed::Symbol& symbol, unsigned decimals) {
-    snapshot_.name(symbol, decimals);
+void EventLines::name(const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) {
+    snapshot_.name(venue, symbol, decimals);
     const auto id = static_cast<feed::InstrumentId>(snapshot_.size() - 1);
     for (auto* subscriber : subscribers_) subscriber->add_instrument(id);
 }
@@ -103,12 +102,16 @@ void EventLines::write_changes(feed::InstrumentId id, std::span<const BookChange
 
 void EventLines::on(const feed::Quote& quote, std::uint64_t number) {
     end_group(quote, number);
+    if (next_venues_.instrument != feed::kNoInstrument) [[unlikely]] {
+        if (next_venues_.instrument == quote.instrument) snapshot_.put(next_venues_);
+        next_venues_.instrument = feed::kNoInstrument;
+    }
     if (subscribers_.empty()) {  // later clients get the quote from the snapshot
         snapshot_.put(quote, number);
         return;
     }
     auto& line = append(LineKind::quote, quote.instrument);
-    set_length(line, feed::quote_json(json_in(line), quote, snapshot_.json_symbol(quote.instrument), number));
+    set_length(line, snapshot_.json(json_in(line), quote, number));
     snapshot_.put(quote, number, log_.end() - 1);
 }
 
@@ -164,6 +167,7 @@ void EventLines::missed(std::uint64_t first, std::uint64_t last) {
                          R"({{"type":"missed","count":{},"first":{},"last":{}}})", last - first + 1, first, last);
     set_length(line, {line.text.data(), end.size});
     snapshot_.mark_incomplete(std::nullopt, log_.end() - 1);
+    snapshot_.forget_venues();
     books_.on(queue::MissedRange{first, last}, log_.end() - 1);
 }
 

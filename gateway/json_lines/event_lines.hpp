@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/venues_json.hpp>
 
 #include "gateway/json_lines/depth_books.hpp"
 #include "gateway/json_lines/line_log.hpp"
@@ -28,13 +30,18 @@ public:
     explicit EventLines(std::size_t backlog);
 
     /// Must be called before events.
-    void open(DepthBooks::Channels channels) { books_.open(std::move(channels)); }
+    /// venues: of each channel, if the ring has composites, whose lines then have venues.
+    void open(DepthBooks::Channels channels, const std::optional<feed::ChannelVenues>& venues) {
+        books_.open(std::move(channels));
+        if (venues) snapshot_.show_venues(*venues);
+    }
     /// Called for each instrument in the order of the ids, before its first event.
-    void name(const feed::Symbol& symbol, unsigned decimals);
+    void name(const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals);
     /// Stores what the board has; levels as groups of snapshot events.
     void board(const feed::Quote& quote, std::uint64_t number) { snapshot_.put(quote, number); }
     void board(const feed::Status& status, std::uint64_t number) { snapshot_.put(status, number); }
     void board(const feed::Level& level, std::uint64_t number);
+    void board(const feed::BestVenues& venues) { snapshot_.put(venues); }
     /// Encodes an event. number: number of its ring entry.
     void on(const feed::Quote& quote, std::uint64_t number);
     void on(const feed::Trade& trade, std::uint64_t number);
@@ -45,6 +52,8 @@ public:
     void on(const feed::Imbalance& imbalance, std::uint64_t number);
     void on(const feed::Band& band, std::uint64_t number);
     void on(const feed::Definition& definition, std::uint64_t number);
+    /// Keeps the venues of a composite's next quotes, whose lines have them. Has no line.
+    void on(const feed::BestVenues& venues, std::uint64_t) noexcept { next_venues_ = venues; }
     void on(const feed::Status& status, std::uint64_t number);
     void on(const feed::Gap& gap, std::uint64_t number);
     void on(const feed::Clear& clear, std::uint64_t number);
@@ -75,7 +84,8 @@ private:
     LineLog log_;
     Snapshot snapshot_;
     DepthBooks books_;
-    std::uint64_t slowest_{0};  // the oldest line that a subscriber has not sent
+    feed::BestVenues next_venues_;  // of the next quote
+    std::uint64_t slowest_{0};      // the oldest line that a subscriber has not sent
     std::vector<Subscriber*> subscribers_;
 };
 

@@ -1,10 +1,12 @@
 #include "gateway/json_lines/json_lines_sink.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <millpond/feed/venues_json.hpp>
 #include <millpond/market/ring_reader.hpp>
 
 namespace millpond::gateway::json_lines {
@@ -22,10 +24,20 @@ JsonLinesSink::JsonLinesSink(const JsonLinesSettings& settings, std::string_view
 
 void JsonLinesSink::open(const market::RingReader& ring) {
     ring_ = &ring;
+    std::optional<feed::ChannelVenues> venues;
+    if (ring.board().has_best_venues()) venues = ring.board().venues();
     events_.open({.max_instruments = ring.max_instruments(),
                   .max_channels = ring.board().max_channels(),
-                  .depth_of = [&ring](std::uint16_t channel) { return ring.depth(channel); }});
-    replays_.open(ring.epoch());
+                  .depth_of = [&ring](std::uint16_t channel) { return ring.depth(channel); }},
+                 venues);
+    replays_.open(ring.epoch(), venues);
+}
+
+void JsonLinesSink::find_venues(const feed::Quote& quote, std::uint64_t number) {
+    if (snapshot().has_venues(quote.instrument)) return;
+    const auto venues = ring_->board().best_venues(quote.instrument);
+    // Newer ones are still in the ring.
+    if (venues.state == market::RecordState::whole && venues.number < number) events_.board(venues.event);
 }
 
 bool JsonLinesSink::poll_replays() noexcept {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
 
 #include "gateway/json_lines/counters.hpp"
 #include "gateway/json_lines/event_lines.hpp"
@@ -30,13 +31,18 @@ public:
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
     [[nodiscard]] bool needs_orders() const noexcept override { return true; }
     void open(const market::RingReader& ring) override;
-    void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol, unsigned decimals) override {
-        events_.name(symbol, decimals);
+    void name(feed::InstrumentId, const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) override {
+        events_.name(venue, symbol, decimals);
     }
     void board(const feed::Quote& quote, std::uint64_t number) override { events_.board(quote, number); }
     void board(const feed::Status& status, std::uint64_t number) override { events_.board(status, number); }
     void board(const feed::Level& level, std::uint64_t number) override { events_.board(level, number); }
-    Admission on(const feed::Quote& quote, std::uint64_t number) override { return pass_on(quote, number); }
+    void board(const feed::BestVenues& venues, std::uint64_t) override { events_.board(venues); }
+    Admission on(const feed::Quote& quote, std::uint64_t number) override {
+        if (has_missed_venues_) [[unlikely]]
+            find_venues(quote, number);
+        return pass_on(quote, number);
+    }
     Admission on(const feed::Trade& trade, std::uint64_t number) override { return pass_on(trade, number); }
     Admission on(const feed::TradeBreak& broken, std::uint64_t number) override { return pass_on(broken, number); }
     Admission on(const feed::Order& order, std::uint64_t number) override { return events_.on(order, number); }
@@ -46,10 +52,17 @@ public:
     Admission on(const feed::Definition& definition, std::uint64_t number) override {
         return pass_on(definition, number);
     }
+    Admission on(const feed::BestVenues& venues, std::uint64_t number) override {
+        events_.on(venues, number);
+        return Admission::filtered;
+    }
     Admission on(const feed::Status& status, std::uint64_t number) override { return pass_on(status, number); }
     Admission on(const feed::Gap& gap, std::uint64_t number) override { return pass_on(gap, number); }
     Admission on(const feed::Clear& clear, std::uint64_t number) override { return pass_on(clear, number); }
-    void missed(std::uint64_t first, std::uint64_t last) override { events_.missed(first, last); }
+    void missed(std::uint64_t first, std::uint64_t last) override {
+        events_.missed(first, last);
+        has_missed_venues_ = ring_ != nullptr && ring_->board().has_best_venues();
+    }
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
     void note_reload() override { close_reason_ = "a reload closes this sink; connect again"; }
 
@@ -84,10 +97,14 @@ private:
         return Admission::kept;
     }
 
+    /// Finds the venues of a composite's quote on the board, after they were missed.
+    void find_venues(const feed::Quote& quote, std::uint64_t number);
+
     EventLines events_;
     Entitlement entitlement_;
     Replays replays_;
     const market::RingReader* ring_{nullptr};
+    bool has_missed_venues_{false};
     std::uint64_t board_end_{0};  // newest ring entry that the board may have included when the sink joined
     std::string_view close_reason_{"the gateway is stopping"};
 };

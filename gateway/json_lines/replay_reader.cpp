@@ -124,7 +124,8 @@ void ReplayReader::begin() {
     subscriber_.reset();
     lines_ = std::make_unique<EventLines>(kLines);
     lines_->open({.max_instruments = market::kMaxInstruments,  // an earlier run may have had more than this one
-                  .depth_of = [this](std::uint16_t channel) { return reader_->depth(channel); }});
+                  .depth_of = [this](std::uint16_t channel) { return reader_->depth(channel); }},
+                 from_.venues);
     subscriber_ = std::make_unique<Subscriber>(
         Delivery::every, Source{.lines = lines_->log(), .snapshot = lines_->snapshot(), .books = lines_->books()});
     subscriber_->replace(replay_->wanted());
@@ -189,6 +190,7 @@ void ReplayReader::on(const Event& event) {
     auto id = feed::kNoInstrument;
     if constexpr (requires { event.instrument; }) id = event.instrument;
     if (id != feed::kNoInstrument) name_up_to(id);
+    if constexpr (std::is_same_v<Event, feed::BestVenues>) return lines_->on(event, reader_->current());
     constexpr bool kIsOfBook = std::is_same_v<Event, feed::Order> || std::is_same_v<Event, feed::Level>;
     if (!subscriber_->wants(id)) {
         // A sink counts orders and levels only if a client wants them.
@@ -216,9 +218,9 @@ void ReplayReader::name_up_to(feed::InstrumentId id) {
     for (; named_ <= id; ++named_) {
         const auto* const instrument = reader_->instrument(named_);
         if (instrument != nullptr) {
-            lines_->name(instrument->symbol, instrument->decimals);
+            lines_->name(instrument->venue, instrument->symbol, instrument->decimals);
         } else {
-            lines_->name(feed::Symbol{fmt::format("#{}", named_)}, feed::kDefaultDecimals);
+            lines_->name({}, feed::Symbol{fmt::format("#{}", named_)}, feed::kDefaultDecimals);
         }
     }
 }

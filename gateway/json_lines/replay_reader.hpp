@@ -9,6 +9,7 @@
 #include <string>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/venues_json.hpp>
 #include <millpond/journal/catch_up_reader.hpp>
 #include <millpond/journal/segment_index.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
@@ -35,6 +36,7 @@ public:
         std::uint64_t epoch{0};
         /// Time without a new record after which a journal that the ring has overtaken has stopped.
         std::chrono::nanoseconds patience{std::chrono::seconds{10}};
+        std::optional<feed::ChannelVenues> venues{};  ///< See EventLines::open.
     };
     enum class Outcome : std::uint8_t {
         moved,

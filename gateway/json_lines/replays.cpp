@@ -35,9 +35,13 @@ Replays::~Replays() {
     if (thread_.joinable()) wake();
 }
 
-void Replays::open(std::uint64_t epoch) {
+void Replays::open(std::uint64_t epoch, const std::optional<feed::ChannelVenues>& venues) {
     epoch_ = epoch;
-    from_ = {.journal = options_.journal, .ring = options_.ring, .epoch = epoch, .patience = options_.patience};
+    from_ = {.journal = options_.journal,
+             .ring = options_.ring,
+             .epoch = epoch,
+             .patience = options_.patience,
+             .venues = venues};
     if (options_.journal.empty()) return;
     // Here and not with the first replay: a thread that the sink's starts would share the processor that it is pinned
     // to.

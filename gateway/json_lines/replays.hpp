@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include <millpond/core/descriptor.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/feed/venues_json.hpp>
 #include <millpond/queue/spsc_ring.hpp>
 
 #include "gateway/json_lines/replay.hpp"
@@ -43,7 +45,7 @@ public:
     Replays& operator=(const Replays&) = delete;
 
     /// The sink's ring. Starts the thread. Must be called once, before start(). Throws std::system_error.
-    void open(std::uint64_t epoch);
+    void open(std::uint64_t epoch, const std::optional<feed::ChannelVenues>& venues = {});
 
     /// Starts a replay. Throws RequestError if that is not possible.
     [[nodiscard]] std::shared_ptr<Replay> start(const ReplayStart& start, const WantedSymbols& wanted);

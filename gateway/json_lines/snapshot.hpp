@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
+#include <millpond/feed/venues_json.hpp>
 
 namespace millpond::gateway::json_lines {
 
@@ -23,14 +25,39 @@ class Snapshot {
 public:
     static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 
-    void name(const feed::Symbol& symbol, unsigned decimals) {
-        instruments_.push_back({feed::JsonSymbol{symbol, decimals}, symbol, {}, {}, kNoLine});
+    void name(const feed::Venue& venue, const feed::Symbol& symbol, unsigned decimals) {
+        instruments_.push_back({feed::JsonSymbol{symbol, decimals}, symbol, venue, {}, {}, kNoLine});
+    }
+    /// Quotes are written with their venues, because several have the same symbols. of: the venue of each channel.
+    void show_venues(const feed::ChannelVenues& of) noexcept {
+        shows_venues_ = true;
+        channel_venues_ = of;
     }
 
     /// Stores a quote. number: number of its ring entry. line: its line in the log; kNoLine for a quote of the board.
     void put(const feed::Quote& quote, std::uint64_t number, std::uint64_t line = kNoLine) {
         instruments_[quote.instrument].quote = {quote, number, line};
         instruments_[quote.instrument].incomplete_since = kNoLine;
+    }
+    /// Stores the venues of a composite's next quote.
+    void put(const feed::BestVenues& venues) {
+        if (venues.instrument >= venues_.size()) venues_.resize(venues.instrument + std::size_t{1});
+        venues_[venues.instrument] = venues;
+    }
+    /// Whether the venues of a composite's instrument are known.
+    [[nodiscard]] bool has_venues(feed::InstrumentId id) const noexcept {
+        return id < venues_.size() && venues_[id].instrument == id;
+    }
+    void forget_venues() noexcept { venues_.clear(); }
+    /// Writes a quote of an instrument, with its venue if that is shown, and with those of a composite's quote.
+    [[nodiscard]] std::string_view json(std::span<char, feed::kMaxJsonBytes> out, const feed::Quote& quote,
+                                        std::uint64_t number) const noexcept {
+        const auto id = quote.instrument;
+        auto text = feed::quote_json(out, quote, instruments_[id].json, number);
+        if (!shows_venues_) return text;
+        text = feed::add_venue_json(out, text, instruments_[id].venue);
+        if (!has_venues(id)) return text;
+        return feed::add_venues_json<feed::Quote>(out, text, venues_[id], channel_venues_);
     }
     /// Stores a state, which is the channel's if its instrument is kNoInstrument.
     void put(const feed::Status& status, std::uint64_t number, std::uint64_t line = kNoLine) {
@@ -39,7 +66,7 @@ public:
     }
     /// Marks the quotes of the channel, or of all channels, as incomplete since that line.
     void mark_incomplete(std::optional<std::uint16_t> channel, std::uint64_t line) noexcept {
-        for (auto& [json, symbol, quote, state, incomplete_since] : instruments_) {
+        for (auto& [json, symbol, venue, quote, state, incomplete_since] : instruments_) {
             if (quote.number == 0 || (channel && quote.event.channel != *channel)) continue;
             if ((quote.event.flags & feed::kIncomplete) != 0) continue;
             quote.event.flags |= feed::kIncomplete;
@@ -99,8 +126,8 @@ public:
     /// Appends the newest quote as JSON with a newline.
     void write(feed::InstrumentId id, std::string& out) const {
         std::array<char, feed::kMaxJsonBytes> buffer;
-        const auto& [json, symbol, quote, state, incomplete_since] = instruments_[id];
-        out += feed::quote_json(buffer, quote.event, json, quote.number);
+        const auto& quote = instruments_[id].quote;
+        out += json(buffer, quote.event, quote.number);
         out += '\n';
     }
     /// Appends the newest quote, as an incomplete one.
@@ -108,7 +135,7 @@ public:
         std::array<char, feed::kMaxJsonBytes> buffer;
         auto quote = instruments_[id].quote.event;
         quote.flags |= feed::kIncomplete;
-        out += feed::quote_json(buffer, quote, instruments_[id].json, instruments_[id].quote.number);
+        out += json(buffer, quote, instruments_[id].quote.number);
         out += '\n';
     }
     /// Appends the newest state as JSON with a newline.
@@ -141,6 +168,7 @@ private:
     struct Instrument {
         feed::JsonSymbol json;
         feed::Symbol symbol;
+        feed::Venue venue;
         Newest<feed::Quote> quote;
         Newest<feed::Status> state;
         std::uint64_t incomplete_since{kNoLine};  ///< Line that marked the complete quote as incomplete.
@@ -166,6 +194,9 @@ private:
     }
 
     std::vector<Instrument> instruments_;
+    std::vector<feed::BestVenues> venues_;  // by instrument, up to the last one that has them
+    feed::ChannelVenues channel_venues_{};
+    bool shows_venues_{false};
     std::map<std::uint16_t, Newest<feed::Status>> channels_;
 };
 

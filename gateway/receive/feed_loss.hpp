@@ -60,7 +60,7 @@ public:
             }
         }
         if (state_ == State::confirming) confirm(publisher);
-        if (state_ == State::silent || seen.over || !is_silent(now_ns, publisher)) return lost_nothing;
+        if (state_ == State::silent || seen.over || !falls_silent(now_ns, publisher)) return lost_nothing;
         // Quotes with higher numbers were complete before this silence, and before one that is still being confirmed.
         if (publisher.board().gapped(options_.channel) != silence_) lost_ = publisher.board().gapped(options_.channel);
         publish(feed::GapReason::silence, publisher);
@@ -70,6 +70,8 @@ public:
         return false;
     }
 
+    /// Whether the feed has been silent for longer than its limit, until it continues.
+    [[nodiscard]] bool is_silent() const noexcept { return state_ == State::silent; }
     /// Time of the beat after the feed's last datagram, on the caller's clock; 0 before the first.
     [[nodiscard]] std::int64_t heard_ns() const noexcept { return heard_ns_; }
 
@@ -88,7 +90,7 @@ private:
     }
 
     template <class Publisher>
-    [[nodiscard]] bool is_silent(std::int64_t now_ns, Publisher& publisher) const noexcept {
+    [[nodiscard]] bool falls_silent(std::int64_t now_ns, Publisher& publisher) const noexcept {
         if (options_.patience_ns == 0 || heard_ns_ == 0 || now_ns - heard_ns_ <= options_.patience_ns) return false;
         const auto status = publisher.board().channel_status(options_.channel);
         return status.state != market::RecordState::whole || !ends_session(status.event.state);

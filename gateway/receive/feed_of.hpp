@@ -175,6 +175,7 @@ public:
             }
         }
         if (rebuild_) rebuild_->beat(decoder_);  // attempts need the midnight
+        if (publisher.has_composites() && knows_all()) publisher.set_known(channel_, kHasBooks);
     }
     void finish(Capture& capture) noexcept override { captured_.finish(capture); }
     void set_captured_as(std::uint32_t number) override { captured_.set_first_number(number); }
@@ -275,6 +276,18 @@ private:
     [[nodiscard]] feed::Arrival arrival_of(std::span<const net::Datagram> datagrams) const noexcept {
         const auto& first = datagrams.front();
         return {.receive_utc_ns = first.receive_utc_ns, .receive_ticks = first.receive_ticks, .channel = channel_};
+    }
+    /// Whether instruments without a published quote have none: nothing is missing of the session, or the order books
+    /// are complete again.
+    [[nodiscard]] bool knows_all() const noexcept {
+        if (loss_.heard_ns() == 0 || loss_.is_silent() || decoder_.counters().refused.read() != 0) return false;
+        if constexpr (kHasBooks) {
+            return decoder_.books().is_complete() && decoder_.books().incomplete_books().read() == 0;
+        } else if constexpr (kSequenced) {
+            return decoder_.sequence().has_all();
+        } else {
+            return false;
+        }
     }
     void note_wait(const TickClock& clock) noexcept {
         if constexpr (kSequenced) {

@@ -67,6 +67,11 @@ market::RingWriterOptions size_options(const RingConfig& ring, const Config& con
         const auto depth = feed.format.depth().depth;
         options.depth = std::max(options.depth, depth == feed::kFullDepth ? kDepthOfFull : depth);
     }
+    for (const auto& composite : config.composites) {
+        if (composite.ring != ring.name) continue;
+        channels = std::max(channels, *composite.channel + 1U);
+        options.best_venues = true;
+    }
     options.capacity = ring.capacity;
     options.max_instruments = static_cast<std::uint32_t>(ring.max_instruments);
     options.max_channels = channels;
@@ -94,7 +99,7 @@ market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
 std::size_t ring_bytes(const RingConfig& ring, const Config& config) {
     const auto sizes = size_options(ring, config);
     return market::board_offset(sizes.capacity) +
-           market::board_bytes(sizes.max_instruments, sizes.max_channels, sizes.depth);
+           market::board_bytes(sizes.max_instruments, sizes.max_channels, sizes.depth, sizes.best_venues);
 }
 
 Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::LogFunction log)
@@ -112,6 +117,10 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::LogFun
     adopt_names();
     for (const auto& feed : config.feeds) {
         if (feed.ring == ring.name) open(feed, log);
+    }
+    if (Composites::has_some(ring.name, config)) {
+        composites_ = std::make_unique<Composites>(ring.name, config, instruments_, &tables_);
+        publisher_.set_composites(composites_.get());
     }
     if (!config.capture.empty()) open_capture(config, std::move(log));
     set_midnights(core::utc_nanos());
@@ -153,6 +162,7 @@ void Pipeline::open(const FeedConfig& feed, const service::LogFunction& log) try
     const auto depth = feed.format.depth();
     if (!writer_.set_depth(*feed.channel, depth))
         throw std::runtime_error(fmt::format("depth {} is not possible on ring '{}'", depth.depth, config_.name));
+    writer_.set_venue(*feed.channel, feed::Venue{venue_of(feed)});
     feeds_.push_back(feed.format.open(feed, {.instruments = instruments_, .log = log, .memory = &tables_}));
 } catch (const std::bad_alloc&) {
     throw service::OutOfMemory(fmt::format("feed '{}': out of memory", feed.name));
@@ -202,7 +212,7 @@ void Pipeline::stop() {
 std::size_t Pipeline::receive() {
     std::size_t received = 0;
     for (const auto& feed : feeds_) received += feed->poll(publisher_, notices_, capture_.get());
-    return received;
+    return received + publisher_.renew_composites();
 }
 
 bool Pipeline::holding() const {

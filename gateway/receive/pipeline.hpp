@@ -16,6 +16,7 @@
 #include <millpond/memory/region_resource.hpp>
 
 #include "gateway/receive/capture.hpp"
+#include "gateway/receive/composites.hpp"
 #include "gateway/receive/feed.hpp"
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/publisher.hpp"
@@ -70,6 +71,8 @@ public:
     [[nodiscard]] Notices& notices() noexcept { return notices_; }
     /// Memory of the feeds' large tables.
     [[nodiscard]] const memory::RegionResource& tables() const noexcept { return tables_; }
+    /// The composites; null if there are none.
+    [[nodiscard]] const Composites* composites() const noexcept { return composites_.get(); }
     /// The capture; null if raw datagrams are not captured.
     [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
 
@@ -90,6 +93,7 @@ private:
     Publisher publisher_;
     memory::RegionResource tables_;
     std::vector<std::unique_ptr<Feed>> feeds_;
+    std::unique_ptr<Composites> composites_;  // null if the ring has none
     std::unique_ptr<Capture> capture_;
     core::Descriptor epoll_;
     std::atomic<bool> stopping_{false};

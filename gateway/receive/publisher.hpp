@@ -9,6 +9,7 @@
 #include <millpond/market/ring_writer.hpp>
 #include <millpond/metrics/latency_histogram.hpp>
 
+#include "gateway/receive/composites.hpp"
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/tick_clock.hpp"
 #include "gateway/sinks/new_session.hpp"
@@ -34,10 +35,16 @@ public:
     }
 
     // One function for each kind of event: a new one does not compile until its handling is decided here.
-    void on(const feed::Quote& quote) noexcept { publish(quote); }
+    void on(const feed::Quote& quote) noexcept {
+        publish(quote);
+        follow(quote);
+    }
     void on(const feed::Trade& trade) noexcept { publish(trade); }
     void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
-    void on(const feed::Status& status) noexcept { publish(status); }
+    void on(const feed::Status& status) noexcept {
+        publish(status);
+        follow(status);
+    }
     void on(const feed::Order& order) noexcept { publish(order); }
     void on(const feed::Level& level) noexcept { publish(level); }
     void on(const feed::Imbalance& imbalance) noexcept { publish(imbalance); }
@@ -47,6 +54,7 @@ public:
     void on(const feed::Gap& gap) noexcept {
         name_new();
         if (writer_.publish(gap)) published_.add();
+        follow(gap);
         notices_.push({.kind = Notice::Kind::gap,
                        .channel = gap.channel,
                        .gap = gap.reason,
@@ -55,6 +63,7 @@ public:
     }
     void on(const feed::Clear& clear) noexcept {
         publish(clear);
+        follow(clear);
         if (begins_session(clear)) ++sessions_;
         if (clear.reason == feed::ClearReason::end_of_session) ++session_ends_;
         notices_.push({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
@@ -63,6 +72,23 @@ public:
     /// Publishes a confirmed quote of the board again. The quote keeps its times, so no latency is recorded.
     void confirm(const feed::Quote& quote) noexcept {
         if (writer_.publish(quote)) published_.add();
+        follow(quote);
+    }
+
+    /// Makes composites of the quotes; null: there are none. Call it before the first event.
+    void set_composites(Composites* composites) noexcept { composites_ = composites; }
+    /// Publishes some of what a Gap, a Clear or a new instrument changed of the composites, between the datagrams of
+    /// two polls. Returns 0 if there is nothing to do before the next beat.
+    std::size_t renew_composites() noexcept {
+        if (composites_ == nullptr) return 0;
+        if (instruments_.size() != named_.read()) [[unlikely]]
+            name_new();
+        return composites_->renew(ToRing{*this});
+    }
+    [[nodiscard]] bool has_composites() const noexcept { return composites_ != nullptr; }
+    /// See market::Composite::set_known. No effect if instruments were refused, whose quotes are not published.
+    void set_known(std::uint16_t channel, bool repaired) noexcept {
+        if (composites_ != nullptr && instruments_.refused().read() == 0) composites_->set_known(channel, repaired);
     }
     [[nodiscard]] const market::QuoteBoard& board() const noexcept { return writer_.board(); }
     [[nodiscard]] std::uint64_t ring_capacity() const noexcept { return writer_.capacity(); }
@@ -71,6 +97,7 @@ public:
     void beat() noexcept {
         clock_.set();
         writer_.heartbeat(core::utc_nanos());
+        if (composites_ != nullptr) composites_->set_budget(writer_.capacity() / kRenewalsOfRing);
         beaten_ns_.set(static_cast<std::uint64_t>(core::monotonic_nanos()));
     }
 
@@ -86,6 +113,23 @@ public:
     [[nodiscard]] const Latencies& latencies() const noexcept { return latencies_; }
 
 private:
+    static constexpr std::uint64_t kRenewalsOfRing = 16;  // of each beat; a symbol may have two entries
+
+    /// Publishes the events of composites.
+    struct ToRing {
+        Publisher& of;
+        template <class Event>
+        std::uint64_t operator()(const Event& event) const noexcept {
+            if (of.writer_.publish(event)) of.published_.add();
+            return of.writer_.newest();
+        }
+    };
+    /// Makes composites of an event that was published.
+    template <class Event>
+    void follow(const Event& event) noexcept {
+        if (composites_ != nullptr) [[unlikely]]
+            composites_->on(event, writer_.newest(), ToRing{*this});
+    }
     template <class Event>
     void publish(const Event& event) noexcept {
         if (instruments_.size() != named_.read()) [[unlikely]]
@@ -101,12 +145,14 @@ private:
         for (; named_.read() < instruments_.size(); named_.add()) {
             const auto id = static_cast<feed::InstrumentId>(named_.read());
             writer_.name(id, instruments_.venue(id), instruments_.symbol(id), instruments_.decimals(id));
+            if (composites_ != nullptr) composites_->add(id);  // may add an instrument, which is the last one then
         }
     }
 
     market::RingWriter& writer_;
     const feed::InstrumentTable& instruments_;
     Notices& notices_;
+    Composites* composites_{nullptr};
     core::Tally named_;  // number of instruments with names on the board
     core::Tally published_;
     std::uint64_t sessions_{0};

@@ -29,6 +29,7 @@ void add_gap_event(service::EventLog& events, const std::string& feed, const Not
     event.part = static_cast<unsigned>(notice.gap);
     std::string text;
     switch (notice.gap) {
+        case feed::GapReason::venue: return;  // of a composite, which sends no notices
         case feed::GapReason::sequence:
             text = fmt::format("sequence numbers {} to {} are missing", notice.first, notice.last);
             event.range = {notice.first, notice.last};
@@ -138,6 +139,7 @@ void ReceiveLog::log_gap(const Pipeline& pipeline, const std::string& feed, cons
         case feed::GapReason::silence:
             log_.warning(cause, "feed '{}': nothing received for longer than stale_seconds: {}", feed, kThen);
             return;
+        case feed::GapReason::venue: return;  // of a composite, which sends no notices
     }
 }
 

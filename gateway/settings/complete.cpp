@@ -18,6 +18,7 @@
 #include <millpond/market/quote_board.hpp>
 
 #include "gateway/settings/config.hpp"
+#include "gateway/settings/symbol_names.hpp"
 #include "gateway/settings/value.hpp"
 #include "gateway/sinks/ring_sink.hpp"
 #include "service/listening.hpp"
@@ -55,6 +56,9 @@ private:
 
 // Prefixes of messages.
 std::string user_of(const RingConfig& ring) { return ring.origin.prefix() + "[[ring]]"; }
+std::string user_of(const CompositeConfig& composite) {
+    return fmt::format("{}[[composite]] '{}'", composite.origin.prefix(), composite.venue);
+}
 std::string user_of(const FeedConfig& feed) {
     return feed.origin.prefix() + (feed.name.empty() ? "[[feed]]" : fmt::format("[[feed]] '{}'", feed.name));
 }
@@ -176,6 +180,71 @@ void complete_feeds(Config& config, Errors& errors) {
             if (!feed.line_b.empty()) addresses.add(feed.line_b, user, feed.interface_b);
         });
     }
+}
+
+/// Fills in the feeds of a composite, and refuses those that cannot take part.
+void check_composite_feeds(const Config& config, CompositeConfig& composite, const std::string& user) {
+    if (composite.feeds.empty()) {
+        for (const auto& feed : config.feeds) {
+            if (feed.ring == composite.ring) composite.feeds.push_back(feed.name);
+        }
+    }
+    std::set<std::string> venues;
+    std::set<std::string> names;
+    for (const auto& name : composite.feeds) {
+        const auto refuse = [&](const std::string& why) {
+            throw ConfigError(fmt::format("{}: feed '{}' {}", user, name, why));
+        };
+        const auto feed = std::ranges::find(config.feeds, name, &FeedConfig::name);
+        if (feed == config.feeds.end()) refuse("does not exist");
+        if (!names.insert(name).second) refuse("is named twice");
+        if (feed->origin.is_bad) continue;
+        if (feed->ring != composite.ring)
+            refuse(fmt::format("publishes to ring '{}', not to '{}'", feed->ring, composite.ring));
+        if (feed->format.kind().carries_venues())
+            refuse(fmt::format("has format {}, whose instruments may be of several venues", feed->format.name()));
+        const auto venue = venue_of(*feed);
+        if (venue.empty()) refuse("has no venue: set its key 'venue'");
+        if (venue == composite.venue) refuse(fmt::format("has the venue '{}' of the composite", venue));
+        if (*feed->channel >= feed::kMaxCompositeChannels)
+            refuse(fmt::format("has channel {}; a composite needs one below {}", *feed->channel,
+                               feed::kMaxCompositeChannels));
+        venues.insert(venue);
+    }
+    if (composite.feeds.size() < 2)
+        throw ConfigError(fmt::format("{}: needs at least two feeds of ring '{}'", user, composite.ring));
+    const bool all_known = std::ranges::none_of(config.feeds, [](const auto& feed) { return feed.origin.is_bad; });
+    if (all_known && venues.size() < 2)
+        throw ConfigError(fmt::format("{}: all its feeds have the venue '{}'", user, *venues.begin()));
+}
+
+void complete_composites(Config& config, Errors& errors) {
+    std::set<std::uint16_t> channels;
+    for (const auto& feed : config.feeds) {
+        if (feed.channel) channels.insert(*feed.channel);
+    }
+    Unique venues{"venue"};
+    for (auto& composite : config.composites) {
+        const bool was_bad = composite.origin.is_bad;
+        const auto check = [&](auto&& work) { composite.origin.is_bad |= !errors.check(work); };
+        const auto user = user_of(composite);
+        check([&] { choose_ring(config, user, composite.ring); });
+        check([&] { venues.add(composite.venue, user); });
+        if (was_bad) continue;
+        check([&] { check_composite_feeds(config, composite, user); });
+        check([&] {
+            if (!composite.channel) {
+                const auto next = channels.empty() ? 0U : *channels.rbegin() + 1U;
+                if (next > std::numeric_limits<std::uint16_t>::max())
+                    throw ConfigError(user + ": no channel is left after those of the feeds: set 'channel'");
+                composite.channel = static_cast<std::uint16_t>(next);
+            }
+            if (!channels.insert(*composite.channel).second)
+                throw ConfigError(fmt::format("{}: channel '{}' is used twice", user, *composite.channel));
+        });
+    }
+    if (config.composites.empty() && !config.symbols.file.empty())
+        errors.add("[symbols]: only with a [[composite]], which uses its names");
 }
 
 /// Refuses rings that could not hold what their feeds publish while the thread of a reader does not run.
@@ -340,10 +409,15 @@ void complete_sinks(Config& config, Errors& errors) {
 
 }  // namespace
 
+std::string venue_of(const FeedConfig& feed) {
+    return feed.venue.empty() ? feed.format.kind().default_venue() : feed.venue;
+}
+
 void complete(Config& config) {
     Errors errors;
     complete_rings(config, errors);
     complete_feeds(config, errors);
+    complete_composites(config, errors);
     check_capacities(config, errors);
     complete_sinks(config, errors);
     errors.throw_if_any();
@@ -365,6 +439,7 @@ void check_start(const Config& config) {
     if (!config.state.empty()) {
         errors.check([&] { named("state", [&] { service::need_writable_folder(config.state); }); });
     }
+    errors.check([&] { static_cast<void>(SymbolNames::read(config)); });
     for (const auto& feed : config.feeds) {
         for (const auto& interface : {feed.interface, feed.interface_b}) {
             if (interface.empty() || if_nametoindex(interface.c_str()) != 0) continue;

@@ -85,6 +85,22 @@ struct RingConfig {
     friend bool operator==(const RingConfig&, const RingConfig&) = default;
 };
 
+/// A composite, `[[composite]]`: the best bid and offer over several feeds of a ring.
+struct CompositeConfig {
+    settings::Origin origin{};
+    std::string venue{"BEST"};             ///< Venue of its instruments.
+    std::string ring;                      ///< The first one when empty.
+    std::vector<std::string> feeds;        ///< Names; all feeds of the ring when empty.
+    std::optional<std::uint16_t> channel;  ///< Of its events; the next one after those of the feeds when unset.
+    friend bool operator==(const CompositeConfig&, const CompositeConfig&) = default;
+};
+
+/// The table `[symbols]`.
+struct SymbolsConfig {
+    std::string file;  ///< See SymbolNames; empty: every symbol is its own name.
+    friend bool operator==(const SymbolsConfig&, const SymbolsConfig&) = default;
+};
+
 /// The kinds of sink of this build. A kind that follows another is listed after it.
 [[nodiscard]] std::span<const SinkKind* const> builtin_sink_kinds() noexcept;
 
@@ -109,6 +125,8 @@ struct Config {
     std::string state;  ///< Folder for what survives a restart; empty: the history and the event log do not.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
+    std::vector<CompositeConfig> composites;
+    SymbolsConfig symbols;
     std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.
     std::span<const FeedFormat* const> feed_formats{builtin_feed_formats()};
     std::span<const SinkKind* const> sink_kinds{builtin_sink_kinds()};
@@ -136,6 +154,9 @@ struct Config {
         return const_cast<Config*>(this)->first<Settings>();
     }
 };
+
+/// Venue of the instruments of a feed; empty if they have none, or several.
+[[nodiscard]] std::string venue_of(const FeedConfig& feed);
 
 /// Fills in derived settings (names, rings, channels, poll modes) and checks that keys fit together: every named ring
 /// exists; names, channels and addresses are not used twice. Throws a ConfigError with all errors, one in each line;

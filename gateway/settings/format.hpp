@@ -51,6 +51,10 @@ public:
     [[nodiscard]] virtual bool sequenced() const noexcept = 0;
     /// Whether feeds can receive from a SoupBinTCP server (FeedConfig::connect).
     [[nodiscard]] virtual bool connects() const noexcept { return false; }
+    /// The venue of its instruments if a feed has none; empty if the format carries venues, or none.
+    [[nodiscard]] virtual std::string default_venue() const { return {}; }
+    /// Whether its datagrams carry the venue of each instrument.
+    [[nodiscard]] virtual bool carries_venues() const noexcept { return false; }
     /// The format's own keys of [[feed]].
     [[nodiscard]] virtual std::vector<settings::KeyText> keys() const = 0;
 

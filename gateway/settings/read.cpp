@@ -21,6 +21,18 @@ const SinkKind* kind_of(std::string_view name, const Config& config) {
     return kind == config.sink_kinds.end() ? nullptr : *kind;
 }
 
+/// Reads the table [symbols].
+void read_symbols(const Value& table, SymbolsConfig& symbols) {
+    const auto title = settings::table_title(Schema<SymbolsConfig>::name());
+    settings::Errors errors;
+    for (const auto& [key, value] : table.table()) {
+        errors.check([&, key = &key, value = &value] {
+            find_key<SymbolsConfig>(Schema<SymbolsConfig>::keys(), title, *key, value->where()).assign(symbols, *value);
+        });
+    }
+    errors.throw_if_any();
+}
+
 /// Reads every [[feed]], first its format, which determines the other keys. Throws ConfigErrors.
 void read_feeds(const settings::Document& document, Config& config) {
     settings::Errors errors;
@@ -56,6 +68,7 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
     const auto is_section = [&](std::string_view key) {
         if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
         if (key == kFeedSection) return read_feeds(*document, config), true;
+        if (key == Schema<CompositeConfig>::name()) return settings::read_sections(*document, config.composites), true;
         const auto* kind = kind_of(key, config);
         if (kind == nullptr) return false;
         document->sections(
@@ -66,9 +79,13 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
             });
         return true;
     };
-    std::vector<std::string_view> tables{Schema<RingConfig>::name(), kFeedSection};
+    std::vector<std::string_view> tables{Schema<RingConfig>::name(), kFeedSection, Schema<CompositeConfig>::name(),
+                                         Schema<SymbolsConfig>::name()};
     for (const auto* kind : config.sink_kinds) tables.push_back(kind->name());
-    settings::read_top_level(*document, tables, is_section, config);
+    document->top_level(tables, is_section, [&](std::string_view key, std::string_view where, const Value& value) {
+        if (key == Schema<SymbolsConfig>::name()) return read_symbols(value, config.symbols);
+        find_key<Config>(key, where).assign(config, value);
+    });
 }
 
 void read_file(const std::string& path, Config& config) { read_toml(settings::text_of(path), path, config); }
@@ -84,6 +101,11 @@ void read_table_flag(std::string_view section, std::string_view text, Config& co
         config.rings.emplace_back().origin.where = flag;
         return settings::read_table_flag(text, config.rings.back());
     }
+    if (section == Schema<CompositeConfig>::name()) {
+        config.composites.emplace_back().origin.where = flag;
+        return settings::read_table_flag(text, config.composites.back());
+    }
+    if (section == Schema<SymbolsConfig>::name()) return settings::read_table_flag(text, config.symbols);
     if (section == kFeedSection) {
         auto& feed = config.feeds.emplace_back(*config.feed_formats.front());
         feed.origin.where = flag;

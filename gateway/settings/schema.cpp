@@ -24,6 +24,8 @@ namespace {
 using TopKey = settings::KeyOf<Config>;
 using RingKey = settings::KeyOf<RingConfig>;
 using FeedKey = settings::KeyOf<FeedConfig>;
+using CompositeKey = settings::KeyOf<CompositeConfig>;
+using SymbolsKey = settings::KeyOf<SymbolsConfig>;
 
 constexpr std::pair<std::string_view, Wanted> kWanted[] = {
     {"none", Wanted::none}, {"prefer", Wanted::prefer}, {"require", Wanted::require}};
@@ -110,6 +112,21 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
         "latency_warn",
         "Latency from receive timestamp to shared memory; a p99 over 10 s above it is a finding. No finding if unset."),
     RingKey::removed("realtime", "the top-level 'realtime'"),
+};
+
+constexpr settings::Key<CompositeConfig> kCompositeKeys[] = {
+    CompositeKey::short_text<&CompositeConfig::venue, kMaxVenueLength>(
+        "venue", "TEXT", "Venue of the composite's instruments, up to 8 characters."),
+    CompositeKey::text<&CompositeConfig::ring>("ring", "NAME", "Ring of its feeds; the first ring if unset."),
+    CompositeKey::nonempty_list<&CompositeConfig::feeds>(
+        "feeds", "NAME+...", "Names of the feeds that take part; all feeds of the ring if unset."),
+    CompositeKey::integer<&CompositeConfig::channel, 0, kMaxChannel>(
+        "channel", "N", "Channel number in its events; the next one after those of the feeds if unset."),
+};
+
+constexpr settings::Key<SymbolsConfig> kSymbolsKeys[] = {
+    SymbolsKey::file<&SymbolsConfig::file>(
+        "file", "File with lines 'venue,symbol,name': instruments with the same name are one symbol of a composite."),
 };
 
 constexpr settings::Key<FeedConfig> kFeedKeys[] = {
@@ -217,8 +234,12 @@ using namespace gateway;
 // clang-format off
 template <> std::string_view Schema<Config>::name() { return ""; }
 template <> std::string_view Schema<RingConfig>::name() { return "ring"; }
+template <> std::string_view Schema<CompositeConfig>::name() { return "composite"; }
+template <> std::string_view Schema<SymbolsConfig>::name() { return "symbols"; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
 template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
+template <> std::span<const Key<CompositeConfig>> Schema<CompositeConfig>::keys() { return kCompositeKeys; }
+template <> std::span<const Key<SymbolsConfig>> Schema<SymbolsConfig>::keys() { return kSymbolsKeys; }
 // clang-format on
 
 }  // namespace millpond::settings

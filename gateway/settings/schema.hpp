@@ -36,8 +36,12 @@ namespace millpond::settings {
 // clang-format off
 template <> std::string_view Schema<gateway::Config>::name();
 template <> std::string_view Schema<gateway::RingConfig>::name();
+template <> std::string_view Schema<gateway::CompositeConfig>::name();
+template <> std::string_view Schema<gateway::SymbolsConfig>::name();
 template <> std::span<const Key<gateway::Config>> Schema<gateway::Config>::keys();
 template <> std::span<const Key<gateway::RingConfig>> Schema<gateway::RingConfig>::keys();
+template <> std::span<const Key<gateway::CompositeConfig>> Schema<gateway::CompositeConfig>::keys();
+template <> std::span<const Key<gateway::SymbolsConfig>> Schema<gateway::SymbolsConfig>::keys();
 // clang-format on
 
 }  // namespace millpond::settings

@@ -114,6 +114,11 @@ public:
     /// instrument or channel. number: of the newest ring entry that the board includes.
     virtual void board(const feed::Quote& quote, std::uint64_t number) = 0;
     virtual void board(const feed::Status& status, std::uint64_t number) = 0;
+    /// Called before the quote of a composite.
+    virtual void board(const feed::BestVenues& venues, std::uint64_t number) {
+        static_cast<void>(venues);
+        static_cast<void>(number);
+    }
     /// Called with the levels of the board, one group of snapshot events for each instrument: when the sink joins, and
     /// again some time after missed().
     virtual void board(const feed::Level& level, std::uint64_t number) {
@@ -153,6 +158,11 @@ public:
     }
     virtual Admission on(const feed::Definition& definition, std::uint64_t number) {
         static_cast<void>(definition);
+        static_cast<void>(number);
+        return Admission::filtered;
+    }
+    virtual Admission on(const feed::BestVenues& venues, std::uint64_t number) {
+        static_cast<void>(venues);
         static_cast<void>(number);
         return Admission::filtered;
     }

@@ -57,6 +57,7 @@ struct SinkThread::Events {
     void on(const feed::Imbalance& imbalance) { of.pass_on(imbalance, of.reader_.current()); }
     void on(const feed::Band& band) { of.pass_on(band, of.reader_.current()); }
     void on(const feed::Definition& definition) { of.pass_on(definition, of.reader_.current()); }
+    void on(const feed::BestVenues& venues) { of.pass_on(venues, of.reader_.current()); }
     void on(const feed::Status& status) { of.pass_on(status, of.reader_.current()); }
     void on(const feed::Gap& gap) {
         of.waiting_.mark_incomplete(gap.channel);
@@ -92,6 +93,10 @@ struct SinkThread::Board {
     void on(const feed::Level& level) {
         of.name_up_to(level.instrument);
         of.sink_->board(level, number());
+    }
+    void on(const feed::BestVenues& venues) {
+        of.name_up_to(venues.instrument);
+        of.sink_->board(venues, number());
     }
     void on(const feed::Trade&) {}
     void on(const feed::TradeBreak&) {}

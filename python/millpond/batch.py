@@ -44,6 +44,10 @@ class Flag(IntFlag):
     """The row is the last one of its group, after which books are consistent. Only with orders or levels."""
     PRIORITY_LOST = 256
     """The change moved the order behind all others at its price."""
+    LOCKED = 512
+    """A composite's best bid is its best offer."""
+    CROSSED = 1024
+    """A composite's best bid is above its best offer."""
 
 
 class TradingState(IntEnum):
@@ -71,6 +75,8 @@ class GapReason(IntEnum):
     REJECTED = 1
     DROPPED = 2
     SILENCE = 3
+    VENUE = 4
+    """Of a composite: quotes of one of its channels are incomplete or void."""
 
 
 class ClearReason(IntEnum):
@@ -204,6 +210,8 @@ class Batch:
     """Price collars of auctions, and short sale restrictions."""
     definitions: Rows = field(default_factory=lambda: _empty("definitions"))
     """Directory entries of instruments."""
+    best_venues: Rows = field(default_factory=lambda: _empty("best_venues"))
+    """Channels that make the next quotes of composites, and those that are left out, as bits."""
     lost: Rows = field(default_factory=lambda: _empty("lost"))
     """Ranges of numbers that this reader missed."""
     missed: int = 0

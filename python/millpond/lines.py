@@ -139,6 +139,8 @@ class LineReader:
         flags = Flag.INCOMPLETE * bool(event["incomplete"])
         flags |= Flag.HALTED * bool(event.get("halted", False))
         flags |= Flag.NOT_FIRM * (not event.get("firm", True))
+        flags |= Flag.LOCKED * bool(event.get("locked", False))
+        flags |= Flag.CROSSED * bool(event.get("crossed", False))
         bid, ask = event["bid"], event["ask"]
         self._put(
             "quotes", event["timestamp"], event["exchange_timestamp"] or _NO_TIME, event["sequence"], 0,
@@ -203,6 +205,13 @@ class LineReader:
             _CLASSES[event["class"]], event["decimals"], event["currency"].encode(),
         )  # fmt: skip
 
+    def _best_venues(self, event: Any) -> None:
+        self._put(
+            "best_venues", event["timestamp"], event["exchange_timestamp"] or _NO_TIME, event["sequence"], 0,
+            event["bid_channels"], event["ask_channels"], event["incomplete_channels"], event["silent_channels"],
+            event["halted_channels"], event["not_firm_channels"], self._id(event["symbol"]), event["channel"],
+        )  # fmt: skip
+
     def _gap(self, event: Any) -> None:
         self._put(
             "gaps", event["timestamp"], event["sequence"], event["first"], event["last"], event["channel"],
@@ -251,6 +260,7 @@ class LineReader:
         "imbalance": _imbalance,
         "band": _band,
         "instrument": _definition,
+        "best_venues": _best_venues,
         "gap": _gap,
         "clear": _clear,
         "order": _order,

@@ -241,6 +241,11 @@ class Scan:
         return Table(self, "definitions")
 
     @property
+    def best_venues(self) -> Table:
+        """Channels that make the next quotes of composites, and those that are left out, of a journal."""
+        return Table(self, "best_venues")
+
+    @property
     def lost(self) -> Table:
         """Losses of a journal."""
         return Table(self, "lost")

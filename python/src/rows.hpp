@@ -134,8 +134,8 @@ using RowVector = std::vector<Row<Event>, PageAllocator<Row<Event>>>;
 /// The events that have tables, in the order of the tables.
 using TableEvents =
     feed::EventList<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear, feed::Order,
-                    feed::Level, feed::Imbalance, feed::Band, feed::Definition, journal::LostRecord>;
-inline constexpr std::size_t kTables = 12;
+                    feed::Level, feed::Imbalance, feed::Band, feed::Definition, feed::BestVenues, journal::LostRecord>;
+inline constexpr std::size_t kTables = 13;
 
 template <class Event>
 inline constexpr std::size_t kTableIndex = [] {

@@ -33,7 +33,8 @@ void check(const RingWriterOptions& options) {
 }
 
 std::size_t object_bytes(const RingWriterOptions& options) {
-    return board_offset(options.capacity) + board_bytes(options.max_instruments, options.max_channels, options.depth);
+    return board_offset(options.capacity) +
+           board_bytes(options.max_instruments, options.max_channels, options.depth, options.best_venues);
 }
 
 std::uint64_t magic_of(memory::Region& region) {
@@ -187,8 +188,8 @@ RingWriter::Opened RingWriter::open(const RingWriterOptions& options, const memo
             // The board first: the ring's magic tells readers that everything is complete.
             auto bytes = region.bytes();
             auto board_memory = bytes.subspan(board_offset(options.capacity));
-            auto board =
-                QuoteBoardWriter::create(board_memory, options.max_instruments, options.max_channels, options.depth);
+            auto board = QuoteBoardWriter::create(board_memory, options.max_instruments, options.max_channels,
+                                                  options.depth, options.best_venues);
             const auto epoch = std::max(static_cast<std::uint64_t>(core::utc_nanos()), epoch_before + 1);
             auto ring = queue::BroadcastWriter::create(bytes, options.capacity, kMarketContent, epoch);
             auto view = QuoteBoard::open(board_memory);
@@ -211,7 +212,7 @@ std::optional<RingWriter::Opened> RingWriter::resume(memory::Region& region, con
     auto board_memory = bytes.subspan(board_offset(options.capacity));
     const auto view = QuoteBoard::open(board_memory);
     if (!view || view->max_instruments() != options.max_instruments || view->max_channels() != options.max_channels ||
-        view->max_depth() != options.depth) {
+        view->max_depth() != options.depth || view->has_best_venues() != options.best_venues) {
         return std::nullopt;
     }
     auto ring = queue::BroadcastWriter::resume(bytes, kMarketContent);
@@ -234,10 +235,12 @@ void RingWriter::void_old_quotes() {
     for (std::uint32_t id = 0; id < instruments(); ++id) {
         note(opened_.view.quote(id));
         note(opened_.view.status(id));
+        if (opened_.view.has_best_venues()) note(opened_.view.best_venues(id));
     }
     visit_levels(opened_.view, note);
     for (std::uint32_t channel = 0; channel < used.size(); ++channel) {
         opened_.board.set_channel_depth(static_cast<std::uint16_t>(channel), {}, opened_.ring.next());
+        opened_.board.set_venue(static_cast<std::uint16_t>(channel), {});
         note(opened_.view.channel_status(static_cast<std::uint16_t>(channel)));
         if (opened_.view.cleared(static_cast<std::uint16_t>(channel)) != 0) used[channel] = true;
     }
@@ -272,6 +275,12 @@ bool RingWriter::set_depth(std::uint16_t channel, ChannelDepth depth) noexcept {
     opened_.board.set_channel_depth(channel, depth, clears ? opened_.ring.next() : opened_.view.depth_since(channel));
     if (opened_.board.has_levels(channel)) channels_without_levels_ = 0;
     if (clears) publish(clear_of_new_writer(channel));
+    return true;
+}
+
+bool RingWriter::set_venue(std::uint16_t channel, const feed::Venue& venue) noexcept {
+    if (channel >= opened_.board.max_channels()) return false;
+    opened_.board.set_venue(channel, venue);
     return true;
 }
 

@@ -155,9 +155,14 @@ std::string typescript_of_layout() {
            (added.empty() ? "" : " & {\n" + added + "}") + ";\n\n";
 }
 
+/// As prettier writes it.
 std::string quoted_list(const std::vector<std::string>& words) {
+    constexpr std::size_t kMostChars = 90;  // of a line of 120, which begins with the name
     std::string text = "[";
     for (const auto& word : words) text += (text.size() == 1 ? "\"" : ", \"") + word + '"';
+    if (text.size() < kMostChars) return text + "]";
+    text = "[\n";
+    for (const auto& word : words) text += "  \"" + word + "\",\n";
     return text + "]";
 }
 

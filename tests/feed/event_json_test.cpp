@@ -1,8 +1,16 @@
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
 #include <millpond/feed/event_json.hpp>
+#include <millpond/feed/venues_json.hpp>
 
 namespace millpond::feed {
 namespace {
@@ -134,6 +142,86 @@ TEST(EventJson, AnAnnouncementWithoutAPriceHasNull) {
     EXPECT_EQ(event_json(buffer, definition, JsonSymbol{Symbol{"AAPL"}}, 9),
               R"({"type":"instrument","symbol":"AAPL","timestamp":0,"exchange_timestamp":0,"sequence":9,)"
               R"("class":"fund","decimals":4,"currency":"USD","tick":null,"lot":100})");
+}
+
+TEST(EventJson, VenuesOfACompositeAreSetsOfChannelsAndWithNamesAlsoNames) {
+    std::array<char, kMaxJsonBytes> buffer;
+    BestVenues venues;
+    venues.instrument = 1;
+    venues.channel = 9;
+    venues.bid_channels = 0b101;
+    venues.ask_channels = 0b001;
+    venues.incomplete_channels = 0b10;
+    venues.halted_channels = 0b1'1000;
+    const std::string sets =
+        R"({"type":"best_venues","symbol":"AAPL","channel":9,"timestamp":0,"exchange_timestamp":0,)"
+        R"("sequence":7,"bid_channels":5,"ask_channels":1,"incomplete_channels":2,)"
+        R"("silent_channels":0,"halted_channels":24,"not_firm_channels":0)";
+    const auto json = event_json(buffer, venues, JsonSymbol{Symbol{"AAPL"}}, 7);
+    EXPECT_EQ(json, sets + "}");
+    ChannelVenues names{};
+    names[0] = Venue{"XNAS"};
+    names[1] = Venue{"A\"B"};
+    names[2] = Venue{"IEXG"};
+    names[3] = Venue{"MEMX"};
+    EXPECT_EQ(add_venues_json<BestVenues>(buffer, json, venues, names),
+              sets + R"(,"bid_venues":["XNAS","IEXG"],"ask_venues":["XNAS"],)"
+                     R"("left_out":{"A\"B":"incomplete","MEMX":"halted","4":"halted"}})");
+}
+
+TEST(EventJson, AQuoteOfACompositeNamesItsVenuesOrTheirChannelsIfTheyDoNotFit) {
+    std::array<char, kMaxJsonBytes> buffer;
+    Quote quote;
+    quote.instrument = 1;
+    quote.flags = kIncomplete | kCrossed;
+    const JsonSymbol symbol{Symbol{"AAPL"}};
+    const std::string begin{quote_json(buffer, quote, symbol, 7)};
+    EXPECT_TRUE(begin.ends_with(R"("incomplete":true,"crossed":true})")) << begin;
+    BestVenues venues;
+    venues.silent_channels = 2;
+    ChannelVenues names{};
+    names.fill(Venue{"12345678"});
+    auto json = add_venue_json(buffer, quote_json(buffer, quote, symbol, 7), Venue{"BEST"});
+    json = add_venues_json<Quote>(buffer, json, venues, names);
+    const auto whole = begin.substr(0, begin.size() - 1);
+    EXPECT_EQ(json, whole + R"(,"venue":"BEST","bid_venues":[],"ask_venues":[],"left_out":{"12345678":"silent"}})");
+    venues = {.bid_channels = ~std::uint64_t{2}, .ask_channels = ~std::uint64_t{2}, .silent_channels = 2};
+    json = add_venues_json<Quote>(buffer, quote_json(buffer, quote, symbol, 7), venues, names);
+    EXPECT_EQ(json, whole + R"(,"bid_channels":18446744073709551613,"ask_channels":18446744073709551613,)"
+                            R"("left_out_channels":2})");
+    const auto line = event_json(buffer, venues, symbol, 7);
+    const std::string sets{line};
+    EXPECT_EQ(add_venues_json<BestVenues>(buffer, line, venues, names), sets);  // it has the sets already
+}
+
+TEST(EventJson, VenuesThatDoNotFitBehindALongQuoteAreLeftOutAsAWhole) {
+    constexpr std::size_t kGuard = 64;
+    std::array<char, kMaxJsonBytes + kGuard> memory;
+    memory.fill('#');
+    const auto buffer = std::span{memory}.first<kMaxJsonBytes>();
+    constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+    constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
+    Quote quote;
+    quote.flags = kQuoteFlags;
+    quote.bid_price = quote.exchange_utc_ns = quote.receive_utc_ns = kLeast;
+    quote.ask_price = std::numeric_limits<std::int64_t>::max();
+    quote.bid_size = quote.ask_size = kMost;
+    const std::string escapes(Symbol::capacity(), '\x01');
+    const Venue venue{std::string_view{escapes}.substr(0, Venue::capacity())};
+    ChannelVenues names{};
+    names.fill(venue);
+    const BestVenues venues{.bid_channels = kMost, .ask_channels = kMost, .silent_channels = 1};
+    for (std::size_t length = 1; length <= escapes.size(); ++length) {
+        const JsonSymbol symbol{Symbol{std::string_view{escapes}.substr(0, length)}, kPriceDecimals};
+        const std::string quote_alone{quote_json(buffer, quote, symbol, kMost)};
+        auto json = add_venue_json(buffer, quote_json(buffer, quote, symbol, kMost), venue);
+        json = add_venues_json<Quote>(buffer, json, venues, names);
+        EXPECT_LT(json.size(), kMaxJsonBytes);
+        EXPECT_TRUE(json.starts_with(quote_alone.substr(0, quote_alone.size() - 1)));
+        EXPECT_TRUE(json.ends_with('}')) << json;
+        EXPECT_EQ(std::ranges::count(json, '{'), std::ranges::count(json, '}')) << json;
+    }
+    EXPECT_TRUE(std::all_of(memory.begin() + kMaxJsonBytes, memory.end(), [](char c) { return c == '#'; }));
 }
 
 }  // namespace

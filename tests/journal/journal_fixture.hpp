@@ -40,7 +40,7 @@ struct Delivered {
     struct Item {
         Position at;
         std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear, feed::Order,
-                     feed::Level, feed::Imbalance, feed::Band, feed::Definition, LostRecord>
+                     feed::Level, feed::Imbalance, feed::Band, feed::Definition, feed::BestVenues, LostRecord>
             event;
     };
 

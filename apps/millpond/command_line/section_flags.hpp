@@ -68,8 +68,9 @@ inline void add_table_flag(Arguments& options, const WrittenFlags& written, cons
         ->takes_pairs(std::move(pairs))
         ->allow_extra_args(false)
         ->in_topic();
-    options.add_topic((family.empty() ? "" : family + " ") + name, help, [name, keys] {
-        return fmt::format("Keys of [[{}]] in the file, and of {} KEY=VALUE,...:\n", name, settings::flag_of(name)) +
+    const auto title = help.ends_with(" [" + name + "]") ? settings::table_title(name) : settings::section_title(name);
+    options.add_topic((family.empty() ? "" : family + " ") + name, help, [name, title, keys] {
+        return fmt::format("Keys of {} in the file, and of {} KEY=VALUE,...:\n", title, settings::flag_of(name)) +
                topic_text(keys);
     });
 }

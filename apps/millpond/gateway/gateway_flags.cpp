@@ -20,6 +20,8 @@ void GatewayFlags::add_to(Arguments& options) {
     add_table_flag(options, tables_, std::string{gateway::kFeedSection}, "a feed, as [[feed]] in the file",
                    gateway::feed_keys(feed_formats_));
     add_table_flag<gateway::RingConfig>(options, tables_, "a ring with its receive thread, as [[ring]]");
+    add_table_flag<gateway::CompositeConfig>(options, tables_, "the best prices of several feeds, as [[composite]]");
+    add_table_flag<gateway::SymbolsConfig>(options, tables_, "names of symbols for composites, as [symbols]");
     for (const auto* kind : sink_kinds_) {
         add_table_flag(options, tables_, std::string{kind->name()},
                        fmt::format("{}, as [[{}]]", kind->summary(), kind->name()), kind->keys(), "sink");

@@ -34,6 +34,7 @@ public:
     void on(const feed::Imbalance&) { count(imbalances); }
     void on(const feed::Band&) { count(bands); }
     void on(const feed::Definition&) { count(definitions); }
+    void on(const feed::BestVenues&) { count(best_venues); }
     void on(const feed::Status&) { count(statuses); }
     void on(const feed::Gap&) { count(gaps); }
     void on(const feed::Clear&) { count(clears); }
@@ -57,6 +58,7 @@ public:
     std::uint64_t imbalances{0};
     std::uint64_t bands{0};
     std::uint64_t definitions{0};
+    std::uint64_t best_venues{0};
     std::uint64_t statuses{0};
     std::uint64_t gaps{0};
     std::uint64_t clears{0};
@@ -205,9 +207,10 @@ int verify(const std::string& folder) {
     }
     fmt::print(
         "quotes {}, trades {}, trade breaks {}, orders {}, levels {}, imbalances {}, bands {}, definitions {}, "
-        "statuses {}, gaps {}, clears {} of {} ring epochs\n",
+        "best venues {}, statuses {}, gaps {}, clears {} of {} ring epochs\n",
         account.quotes, account.trades, account.trade_breaks, account.orders, account.levels, account.imbalances,
-        account.bands, account.definitions, account.statuses, account.gaps, account.clears, account.epochs);
+        account.bands, account.definitions, account.best_venues, account.statuses, account.gaps, account.clears,
+        account.epochs);
     fmt::print("checkpoints {}; incomplete checkpoints, which readers skip: {}\n", headers.checkpoints().complete,
                headers.checkpoints().torn);
     fmt::print("damaged headers and segments {}; records missing between segments {}\n", headers.faults(),

@@ -8,6 +8,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/json_text.hpp>
 #include <millpond/feed/quote_csv.hpp>
+#include <millpond/feed/venues_json.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/market/book.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
@@ -33,10 +34,12 @@ public:
     [[nodiscard]] std::string_view head() const noexcept;
 
     /// Sets the name of the next instrument, and the decimals that its prices have at least; ids are named in ascending
-    /// order.
-    void name(const feed::Symbol& symbol, unsigned decimals);
+    /// order. venue: shown with the symbol; empty: not shown.
+    void name(const feed::Symbol& symbol, unsigned decimals, const feed::Venue& venue = {});
     /// Replaces a name. Precondition: the instrument has one.
     void rename(feed::InstrumentId id, const feed::Symbol& symbol, unsigned decimals);
+    /// Sets the venues of channels, for BestVenues.
+    void name_channels(const feed::ChannelVenues& venues) noexcept { channel_venues_ = venues; }
     /// Clears the names: later ids belong to other instruments.
     void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
@@ -52,6 +55,7 @@ public:
     void write(const feed::Imbalance& imbalance, std::uint64_t number);
     void write(const feed::Band& band, std::uint64_t number);
     void write(const feed::Definition& definition, std::uint64_t number);
+    void write(const feed::BestVenues& venues, std::uint64_t number);
     void write(const feed::Status& status, std::uint64_t number);
     void write(const feed::Gap& gap, std::uint64_t number);
     void write(const feed::Clear& clear, std::uint64_t number);
@@ -68,6 +72,8 @@ public:
 private:
     struct Name {
         feed::Symbol symbol;
+        feed::Venue venue;
+        std::string text;  // of the table: "AAPL", or "BEST:AAPL"
         feed::JsonSymbol json;
         feed::CsvSymbol csv;
     };
@@ -75,12 +81,18 @@ private:
     [[nodiscard]] std::string price_or_dash(feed::InstrumentId id, feed::Price price) const {
         return price_or_dash(id, price, price == feed::kNoPrice ? 0 : 1);
     }
+    [[nodiscard]] static Name name_of(const feed::Symbol& symbol, unsigned decimals, const feed::Venue& venue);
+    /// An instrument in a table; "(all)" for kNoInstrument.
+    [[nodiscard]] std::string_view text_of(feed::InstrumentId id) const noexcept;
+    /// Names of channels, separated by blanks.
+    [[nodiscard]] std::string venues_of(std::uint64_t channels) const;
     [[nodiscard]] const feed::JsonSymbol& json_of(feed::InstrumentId id) const noexcept;
     template <class Event>
     void write_json(const Event& event, std::uint64_t number);
 
     LineFormat format_;
     std::vector<Name> names_;
+    feed::ChannelVenues channel_venues_{};
     std::string lines_;
 };
 

@@ -82,12 +82,18 @@ bool EventPrinter::wants(feed::InstrumentId id) {
         const auto next = static_cast<feed::InstrumentId>(printer_.named());
         const auto* named = instrument(next);
         const auto symbol = named == nullptr ? feed::Symbol{fmt::format("#{}", next)} : named->symbol;
-        printer_.name(symbol, named == nullptr ? feed::kDefaultDecimals : named->decimals);
+        printer_.name(symbol, named == nullptr ? feed::kDefaultDecimals : named->decimals,
+                      named != nullptr && shows_venues_ ? named->venue : feed::Venue{});
         const bool is_requested = wanted_.contains(symbol.view());
         if (is_requested) found_.emplace(symbol.view());
         is_wanted_.push_back(wanted_.empty() || is_requested);
     }
     return is_wanted_[id];
+}
+
+void EventPrinter::show_venues(const market::QuoteBoard& board) {
+    shows_venues_ = board.has_best_venues();
+    printer_.name_channels(board.venues());
 }
 
 void EventPrinter::write_book(const market::Book& book, feed::InstrumentId id, std::uint16_t channel,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <millpond/market/books.hpp>
+#include <millpond/market/quote_board.hpp>
 
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/top/event_lines.hpp"
@@ -35,6 +36,7 @@ public:
     void on(const feed::Imbalance& imbalance) { print(imbalance, imbalance.instrument); }
     void on(const feed::Band& band) { print(band, band.instrument); }
     void on(const feed::Definition& definition) { print(definition, definition.instrument); }
+    void on(const feed::BestVenues& venues) { print(venues, venues.instrument); }
     void on(const feed::Status& status) { print(status, status.instrument); }
     void on(const feed::Clear& clear) { print(clear, clear.instrument); }
     void on(const feed::Gap& gap) { print(gap, feed::kNoInstrument); }
@@ -84,6 +86,9 @@ protected:
         complete_faults_.clear();
     }
     [[nodiscard]] bool wants(feed::InstrumentId id);
+    /// Shows the venues of instruments if the ring has composites, whose symbols are those of other instruments. Call
+    /// it before the first event.
+    void show_venues(const market::QuoteBoard& board);
     [[nodiscard]] std::uint32_t depth() const noexcept { return depth_; }
 
 private:
@@ -115,6 +120,7 @@ private:
     std::vector<bool> is_wanted_;
     std::uint64_t count_;
     std::uint32_t depth_;  // 0: no books
+    bool shows_venues_{false};
     EventLines printer_;
     market::Books books_;
     std::vector<market::Book::Faults> complete_faults_;  // by id: the faults of the book when it was complete last

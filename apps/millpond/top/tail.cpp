@@ -59,6 +59,7 @@ public:
 
     void join() {
         source_ = Source::board;
+        show_venues(reader_->board());
         reader_->join(*this);
         source_ = Source::ring;
     }

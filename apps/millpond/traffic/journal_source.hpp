@@ -60,6 +60,7 @@ public:
     void on(const feed::Imbalance&) { ++counts_.others; }
     void on(const feed::Band&) { ++counts_.others; }
     void on(const feed::Definition&) { ++counts_.others; }
+    void on(const feed::BestVenues&) { ++counts_.others; }
     void on(const feed::Status&) { ++counts_.others; }
     void on(const feed::Gap&);
     void on(const journal::LostRecord& lost);

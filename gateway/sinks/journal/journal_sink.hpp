@@ -52,6 +52,7 @@ public:
     Admission on(const feed::Imbalance& imbalance, std::uint64_t number) override { return keep(imbalance, number); }
     Admission on(const feed::Band& band, std::uint64_t number) override { return keep(band, number); }
     Admission on(const feed::Definition& definition, std::uint64_t number) override { return keep(definition, number); }
+    Admission on(const feed::BestVenues& venues, std::uint64_t number) override { return keep(venues, number); }
     Admission on(const feed::Status& status, std::uint64_t number) override { return keep(status, number); }
     Admission on(const feed::Gap& gap, std::uint64_t number) override { return keep(gap, number); }
     Admission on(const feed::Clear& clear, std::uint64_t number) override {

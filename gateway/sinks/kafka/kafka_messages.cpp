@@ -118,6 +118,7 @@ void KafkaSink::on(const feed::Level& level) { levels_topic_ ? mark(level) : end
 void KafkaSink::on(const feed::Imbalance& imbalance) { pass_on(imbalance); }
 void KafkaSink::on(const feed::Band& band) { pass_on(band); }
 void KafkaSink::on(const feed::Definition& definition) { pass_on(definition); }
+void KafkaSink::on(const feed::BestVenues& venues) { pass_on(venues); }
 void KafkaSink::on(const feed::Status& status) { pass_on(status); }
 void KafkaSink::on(const feed::Gap& gap) { pass_on(gap); }
 void KafkaSink::on(const feed::Clear& clear) { pass_on(clear); }

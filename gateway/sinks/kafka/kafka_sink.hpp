@@ -75,6 +75,7 @@ public:
     void on(const feed::Imbalance& imbalance);
     void on(const feed::Band& band);
     void on(const feed::Definition& definition);
+    void on(const feed::BestVenues& venues);
     void on(const feed::Status& status);
     void on(const feed::Gap& gap);
     void on(const feed::Clear& clear);

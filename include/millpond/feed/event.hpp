@@ -35,6 +35,7 @@ enum class EventKind : std::uint32_t {
     imbalance = 9,
     band = 10,
     instrument = 11,
+    best_venues = 12,
 };
 
 /// Channel and time of a received datagram; decoders copy them into every event of the datagram.
@@ -55,8 +56,10 @@ enum EventFlag : std::uint16_t {
     kNotPrintable = 1U << 6,  ///< Trade: the volume includes it as part of another trade.
     kLast = 1U << 7,          ///< Last event of its group, after which books are consistent. Not without depth.
     kPriorityLost = 1U << 8,  ///< Order: the change moved it behind all others at its price.
+    kLocked = 1U << 9,        ///< Quote of a composite: the best bid is the best offer.
+    kCrossed = 1U << 10,      ///< Quote of a composite: the best bid is above the best offer.
 };
-inline constexpr std::uint16_t kQuoteFlags = kIncomplete | kHalted | kNotFirm;
+inline constexpr std::uint16_t kQuoteFlags = kIncomplete | kHalted | kNotFirm | kLocked | kCrossed;
 
 struct Quote {
     static constexpr EventKind kKind = EventKind::quote;
@@ -144,6 +147,7 @@ enum class GapReason : std::uint16_t {
     rejected = 1,  ///< The message could not be decoded.
     dropped = 2,   ///< The kernel dropped datagrams of a feed that has no sequence numbers.
     silence = 3,   ///< The feed was silent for longer than allowed.
+    venue = 4,     ///< Of a composite: the quotes of one of its channels are incomplete or void.
 };
 
 struct Gap {
@@ -326,6 +330,36 @@ struct Definition {
     std::uint64_t feed_sequence{0};
 };
 
+/// Channels from this number on cannot take part in a composite: BestVenues has 64 bits for each set of channels.
+inline constexpr std::uint16_t kMaxCompositeChannels = 64;
+
+/// Bit c stands for channel c. Published before the quote that it describes, if it differs from the one before. A
+/// channel is in at most one of the last four sets, and then not in the first two.
+struct BestVenues {
+    static constexpr EventKind kKind = EventKind::best_venues;
+    static constexpr std::string_view kMeaning =
+        "Of a composite: the channels whose quotes make the best bid and offer, and those that are left out.";
+
+    InstrumentId instrument{kNoInstrument};
+    std::uint16_t channel{0};
+    std::uint16_t reserved{0};
+    std::uint64_t bid_channels{0};
+    std::uint64_t ask_channels{0};
+    std::uint64_t incomplete_channels{0};  ///< Left out: the quote is incomplete, or not known yet.
+    std::uint64_t silent_channels{0};      ///< Left out: the feed has been silent for too long.
+    std::uint64_t halted_channels{0};      ///< Left out: the instrument is halted there.
+    std::uint64_t not_firm_channels{0};    ///< Left out: the quote is not firm.
+    std::int64_t exchange_utc_ns{0};
+    std::int64_t receive_utc_ns{0};
+    std::uint64_t receive_ticks{0};
+    std::uint64_t feed_sequence{0};
+
+    /// Channels that are left out.
+    [[nodiscard]] constexpr std::uint64_t left_out() const noexcept {
+        return incomplete_channels | silent_channels | halted_channels | not_firm_channels;
+    }
+};
+
 template <class Handler, class Event>
 concept HandlerOf = requires(Handler& handler, const Event& event) { handler.on(event); };
 
@@ -346,7 +380,8 @@ struct EventList {
 };
 
 /// All event types.
-using Events = EventList<Quote, Trade, TradeBreak, Status, Gap, Clear, Order, Level, Imbalance, Band, Definition>;
+using Events =
+    EventList<Quote, Trade, TradeBreak, Status, Gap, Clear, Order, Level, Imbalance, Band, Definition, BestVenues>;
 
 /// Receives events on the decoder's thread; has an `on` function for each event type. The types from Order on are
 /// optional: a handler without a function for them does not receive them.

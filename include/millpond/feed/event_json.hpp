@@ -36,6 +36,9 @@
 ///  "short_sale":"allowed","extension":0,"lower_price":179.7900,"upper_price":198.7100,"reference_price":189.2500}
 /// {"type":"instrument","symbol":"AAPL","timestamp":..,"exchange_timestamp":..,"sequence":26,"class":"stock",
 ///  "decimals":4,"currency":"USD","tick":null,"lot":100}
+/// {"type":"best_venues","symbol":"AAPL","channel":4,"timestamp":..,"exchange_timestamp":..,"sequence":27,
+///  "bid_channels":5,"ask_channels":2,"incomplete_channels":0,"silent_channels":8,"halted_channels":0,
+///  "not_firm_channels":0}
 /// ```
 /// Memory: writes at most kMaxJsonBytes and allocates nothing.
 namespace millpond::feed {
@@ -74,6 +77,7 @@ namespace millpond::feed {
         case GapReason::rejected: return "rejected";
         case GapReason::dropped: return "dropped";
         case GapReason::silence: return "silence";
+        case GapReason::venue: return "venue";
     }
     return "unknown";
 }

@@ -64,7 +64,7 @@ template <class Event>
 inline constexpr Field<&Event::channel> kImpliedChannelField{"channel", "of the feed", Unit::none, {}, "channel"};
 inline constexpr std::string_view kFlagsMeaning =
     "1 incomplete, 2 halted, 4 not firm, 8 hidden, 16 cross, 32 snapshot, 64 not printable, 128 last of its group, "
-    "256 priority lost";
+    "256 priority lost, 512 locked, 1024 crossed";
 template <class Event>
 inline constexpr Field<&Event::flags> kFlagsField{"flags", kFlagsMeaning, Unit::flags, {}, "flags"};
 /// Flags that are in JSON, unless all are 0.
@@ -168,7 +168,8 @@ struct EventSchema<Gap> {
         kReceiveTimeField<Gap>,
         Field<&Gap::first>{"first", "first missing number on the wire, or 0", Unit::none, "first", "first"},
         Field<&Gap::last>{"last", "last missing number on the wire, or 0", Unit::none, "last", "last"},
-        Field<&Gap::reason>{"reason", "0 sequence, 1 rejected, 2 dropped, 3 silence", Unit::none, "reason", "reason"},
+        Field<&Gap::reason>{"reason", "0 sequence, 1 rejected, 2 dropped, 3 silence, 4 venue", Unit::none, "reason",
+                            "reason"},
         kReceiveTicksField<Gap>};
 };
 
@@ -301,6 +302,34 @@ struct EventSchema<Definition> {
         Field<&Definition::lot>{"lot", "shares or contracts of a round lot, 0 if unknown", Unit::size, "lot",
                                 "min_lot_size_round_lot"},
         kReceiveTicksField<Definition>};
+};
+
+template <>
+struct EventSchema<BestVenues> {
+    static constexpr std::string_view kName = "best_venues";
+    static constexpr std::string_view kTable = "best_venues";
+    static constexpr std::tuple kFields{
+        kInstrumentField<BestVenues>,
+        kChannelField<BestVenues>,
+        kReceiveTimeField<BestVenues>,
+        kExchangeTimeField<BestVenues>,
+        kFeedSequenceField<BestVenues>,
+        Field<&BestVenues::bid_channels>{"bid_channels", "bit c: channel c has the best bid", Unit::id, "bid_channels",
+                                         "bid_channels"},
+        Field<&BestVenues::ask_channels>{"ask_channels", "bit c: channel c has the best offer", Unit::id,
+                                         "ask_channels", "ask_channels"},
+        Field<&BestVenues::incomplete_channels>{"incomplete_channels",
+                                                "bit c: c is left out, because its quote is incomplete or not known",
+                                                Unit::id, "incomplete_channels", "incomplete_channels"},
+        Field<&BestVenues::silent_channels>{"silent_channels", "bit c: c is left out, because its feed is silent",
+                                            Unit::id, "silent_channels", "silent_channels"},
+        Field<&BestVenues::halted_channels>{"halted_channels",
+                                            "bit c: c is left out, because the instrument is halted there", Unit::id,
+                                            "halted_channels", "halted_channels"},
+        Field<&BestVenues::not_firm_channels>{"not_firm_channels",
+                                              "bit c: c is left out, because its quote is not firm", Unit::id,
+                                              "not_firm_channels", "not_firm_channels"},
+        kReceiveTicksField<BestVenues>};
 };
 
 /// Calls `visit.template operator()<I>()` for each index of the event's fields.

@@ -70,7 +70,9 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
                                 Word{kSnapshot, "snapshot"},
                                 Word{kNotPrintable, "not_printable"},
                                 Word{kLast, "last"},
-                                Word{kPriorityLost, "priority_lost"}};
+                                Word{kPriorityLost, "priority_lost"},
+                                Word{kLocked, "locked"},
+                                Word{kCrossed, "crossed"}};
     const auto* const begin = out;
     for (const auto& [flag, word] : kWords) {
         if ((flags & flag) == 0) continue;
@@ -85,7 +87,7 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
 /// Writes a quote as a line with its newline, in the order of kCsvHeader:
 /// `1580398200000000000,AAPL,189.2400,300,189.2600,200,0.0200,0,`. The timestamp is the receive time in UTC
 /// nanoseconds. A side without shares has an empty price; the spread is empty unless both sides have shares. The flags
-/// are words joined by `+`: `incomplete`, `halted`, `not_firm`.
+/// are words joined by `+`: `incomplete`, `halted`, `not_firm`, `locked`, `crossed`.
 ///
 /// Memory: writes at most kMaxCsvBytes; allocates nothing.
 [[nodiscard]] inline std::string_view quote_csv(std::span<char, kMaxCsvBytes> out, const Quote& quote,

@@ -18,9 +18,10 @@ namespace millpond::feed {
 ///  "sequence":17,"bid":{"price":189.2400,"shares":300},"ask":{"price":189.2600,"shares":200},
 ///  "spread":{"price":0.0200,"percent":0.0106},"incomplete":false}
 /// ```
-/// A quote of a halted instrument has `"halted":true` at its end, one that is not firm `"firm":false`. timestamp is the
-/// receive time; both times are UTC nanoseconds. A side without shares has the price null, and `spread` is null unless
-/// both sides have shares. percent is relative to the middle price, or null (spread_percent).
+/// A quote of a halted instrument has `"halted":true` at its end, one that is not firm `"firm":false`, one of a
+/// composite `"locked":true` or `"crossed":true` where its best prices are so. timestamp is the receive time; both
+/// times are UTC nanoseconds. A side without shares has the price null, and `spread` is null unless both sides have
+/// shares. percent is relative to the middle price, or null (spread_percent).
 ///
 /// Memory: writes at most kMaxJsonBytes; allocates nothing.
 [[nodiscard]] inline std::string_view quote_json(std::span<char, kMaxJsonBytes> out, const Quote& quote,
@@ -61,8 +62,12 @@ namespace millpond::feed {
         }
     }
     end = (quote.flags & kIncomplete) != 0 ? put(end, ",\"incomplete\":true") : put(end, ",\"incomplete\":false");
-    if ((quote.flags & kHalted) != 0) end = put(end, ",\"halted\":true");
-    if ((quote.flags & kNotFirm) != 0) end = put(end, ",\"firm\":false");
+    if ((quote.flags & (kHalted | kNotFirm | kLocked | kCrossed)) != 0) [[unlikely]] {
+        if ((quote.flags & kHalted) != 0) end = put(end, ",\"halted\":true");
+        if ((quote.flags & kNotFirm) != 0) end = put(end, ",\"firm\":false");
+        if ((quote.flags & kLocked) != 0) end = put(end, ",\"locked\":true");
+        if ((quote.flags & kCrossed) != 0) end = put(end, ",\"crossed\":true");
+    }
     end = put(end, "}");
     return {out.data(), static_cast<std::size_t>(end - out.data())};
 }

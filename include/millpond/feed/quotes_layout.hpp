@@ -23,7 +23,7 @@
 /// then `count` entries, each of one instrument
 ///    0  u8    length of the symbol, 1..32
 ///    1  u8    length of the venue, 0..8
-///    2  u16   flags of the quote: bit 0 incomplete, bit 1 halted, bit 2 not firm
+///    2  u16   flags of the quote: bit 0 incomplete, bit 1 halted, bit 2 not firm, bit 9 locked, bit 10 crossed
 ///             flags of the entry: bit 3 no quote, bit 4 levels are incomplete, bit 5 all levels, bit 6 repeated,
 ///             bit 7 first of a cycle
 ///    4  u8    decimals of the instrument's prices in text, 0..9

@@ -93,6 +93,8 @@ public:
     /// The number that comes next; 0 before the first.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
 
+    /// True if all numbers from 1 to next() - 1 were observed.
+    [[nodiscard]] bool has_all() const noexcept { return next_ != 0 && forgotten_ == 0 && ranges_ == 0; }
     /// True if some of these numbers are missing. Searches the ranges from the newest to these numbers.
     [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const noexcept {
         for (auto i = ranges_; i != 0 && missing_[i - 1].last >= first; --i) {

@@ -13,7 +13,7 @@
 ///
 ///     offset                                what
 ///     0                                     BroadcastRing (queue/broadcast_layout.hpp), content kMarketContent
-///     board_offset(capacity)                board header, channel records, slots, depth slots
+///     board_offset(capacity)                board header, channel records, slots, depth slots, venue slots
 ///
 ///     board header:
 ///       0       8    magic            "MPBOARD\0"; stored last when the board is made
@@ -23,12 +23,14 @@
 ///      20       4    channels         the most channels that it can hold
 ///      24       4    depth            levels of a side that a depth slot can hold, 0..50; 0: there are no depth slots
 ///      28       4    depth slot bytes d = 64 + 48 x depth, rounded up to a multiple of 64; 0 without depth slots
-///      32      32    zero
+///      32       4    venue slot bytes 128; 0: there are no venue slots
+///      36      28    zero
 ///      64       8    named            slots 0 .. named - 1 may have a name and quotes, the rest are empty
 ///      72      56    zero
 ///     128     128 x channels          channel records
 ///              192 x slots            slots
 ///                d x slots            depth slots
+///              128 x slots            venue slots
 ///
 ///     channel record:
 ///       0       8    cleared          ring number of the newest Clear of the whole channel: older quotes are void
@@ -39,7 +41,8 @@
 ///      76       4    orders           1 if the feed sends order events
 ///      80       8    clear flags      of the newest Clear of the whole channel
 ///      88       8    depth since      ring number of the first entry to which depth and orders apply
-///      96      32    zero
+///      96       8    venue            of the feed's instruments, zero-padded; 0 if they have several or it is unknown
+///     104      24    zero
 ///
 ///     slot of instrument i, at index i:
 ///       0       8    quote number     sequence word of the quote: 2n when complete, n the ring number of its entry
@@ -63,9 +66,14 @@
 ///      64      24 x depth             bids, the best one first: price, size, number of orders, 8 bytes each
 ///                24 x depth             asks likewise
 ///
-/// Quotes, statuses and depth slots are records of queue/sequenced_words.hpp, written before their ring entry; a depth
-/// slot before the first entry of the group. Every field from `named` of the header on is accessed as aligned 64-bit
-/// atomics.
+///     venue slot of instrument i, at index i; only of a composite's instruments:
+///       0       8    number           sequence word of the venues
+///       8      88    venues           feed::BestVenues; void when n is not above `cleared` of its channel
+///      96      32    zero
+///
+/// Quotes, statuses, venues and depth slots are records of queue/sequenced_words.hpp, written before their ring entry;
+/// a depth slot before the first entry of the group. Every field from `named` of the header on is accessed as aligned
+/// 64-bit atomics.
 namespace millpond::market {
 
 /// Version of the ring's contents: the numbers in feed::EventKind and the structs of feed/event.hpp. Adding a kind does
@@ -89,6 +97,7 @@ static_assert(BoardEvent<feed::TradeBreak> && sizeof(feed::TradeBreak) == 48);
 static_assert(BoardEvent<feed::Gap> && BoardEvent<feed::Clear>);
 static_assert(BoardEvent<feed::Order> && sizeof(feed::Order) == 88);
 static_assert(BoardEvent<feed::Level> && sizeof(feed::Level) == 64);
+static_assert(BoardEvent<feed::BestVenues> && sizeof(feed::BestVenues) == 88);
 static_assert(sizeof(feed::Quote) == 72 && sizeof(feed::Status) == 48);
 static_assert(sizeof(feed::Trade) == 64 && sizeof(feed::Gap) == 40 && sizeof(feed::Clear) == 32);
 
@@ -100,7 +109,8 @@ struct ChannelRecord {
     queue::Word depth;  // low half: levels; high half: 1 if the feed sends orders
     queue::Word clear_flags;
     queue::Word depth_since;
-    std::array<std::uint64_t, 4> zero;
+    queue::Word venue;
+    std::array<std::uint64_t, 3> zero;
 };
 
 struct BoardSlot {
@@ -122,7 +132,8 @@ struct BoardHeader {
     std::uint32_t channels;
     std::uint32_t depth;
     std::uint32_t depth_slot_bytes;
-    std::array<std::uint64_t, 4> zero_fixed;
+    std::uint32_t venue_slot_bytes;
+    std::array<std::uint32_t, 7> zero_fixed;
     queue::Word named;
     std::array<std::uint64_t, 7> zero_named;
 };
@@ -141,8 +152,16 @@ struct DepthLevel {
     queue::Word orders;
 };
 
+struct VenueSlot {
+    queue::Word number;
+    std::array<queue::Word, kEventWords<feed::BestVenues>> venues;
+    std::array<std::uint64_t, 4> zero;
+};
+
+static_assert(sizeof(VenueSlot) == 128);
 static_assert(sizeof(DepthSlot) == 64 && sizeof(DepthLevel) == 24);
 static_assert(sizeof(ChannelRecord) == 128 && offsetof(ChannelRecord, gapped) == 64);
+static_assert(offsetof(ChannelRecord, venue) == 96 && offsetof(BoardHeader, venue_slot_bytes) == 32);
 static_assert(offsetof(ChannelRecord, depth) == 72 && offsetof(BoardHeader, depth) == 24);
 static_assert(sizeof(BoardSlot) == 192 && sizeof(BoardHeader) == 128);
 static_assert(offsetof(BoardSlot, status_number) == 80 && offsetof(BoardSlot, named) == 136);
@@ -160,10 +179,10 @@ static_assert(offsetof(BoardSlot, symbol) == 152 && offsetof(BoardHeader, named)
 }
 static_assert(depth_slot_bytes(10) == 576);
 
-[[nodiscard]] constexpr std::size_t board_bytes(std::uint32_t slots, std::uint32_t channels,
-                                                std::uint32_t depth = 0) noexcept {
+[[nodiscard]] constexpr std::size_t board_bytes(std::uint32_t slots, std::uint32_t channels, std::uint32_t depth = 0,
+                                                bool best_venues = false) noexcept {
     return sizeof(BoardHeader) + channels * sizeof(ChannelRecord) +
-           slots * (sizeof(BoardSlot) + depth_slot_bytes(depth));
+           slots * (sizeof(BoardSlot) + depth_slot_bytes(depth) + (best_venues ? sizeof(VenueSlot) : 0));
 }
 
 }  // namespace millpond::market

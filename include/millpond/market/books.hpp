@@ -63,6 +63,7 @@ public:
     bool on(const feed::Imbalance&) noexcept { return false; }
     bool on(const feed::Band&) noexcept { return false; }
     bool on(const feed::Definition&) noexcept { return false; }
+    bool on(const feed::BestVenues&) noexcept { return false; }
     bool on(const feed::Clear& clear);
     bool on(const feed::Gap& gap) noexcept;
     bool on(const queue::MissedRange& missed) noexcept;

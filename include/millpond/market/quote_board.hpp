@@ -89,6 +89,24 @@ public:
     /// incomplete, whatever their flags say.
     [[nodiscard]] std::uint64_t gapped(std::uint16_t channel) const noexcept;
 
+    /// Venue of the instruments of the channel's feed; empty if they have several or it is unknown. channel <
+    /// max_channels.
+    [[nodiscard]] feed::Venue venue(std::uint16_t channel) const noexcept {
+        return std::bit_cast<feed::Venue>(channel_[channel].venue.load(std::memory_order_relaxed));
+    }
+    /// The venues of the channels that may take part in a composite.
+    [[nodiscard]] std::array<feed::Venue, feed::kMaxCompositeChannels> venues() const noexcept {
+        std::array<feed::Venue, feed::kMaxCompositeChannels> venues;
+        const auto channels = static_cast<std::uint16_t>(std::min<std::size_t>(channels_, venues.size()));
+        for (std::uint16_t channel = 0; channel < channels; ++channel) venues[channel] = venue(channel);
+        return venues;
+    }
+    /// True if the board keeps the venues of composites' quotes.
+    [[nodiscard]] bool has_best_venues() const noexcept { return venue_slots_ != nullptr; }
+    /// The newest venues of a composite's instrument, void as a quote is. id < max_instruments; only if
+    /// has_best_venues().
+    [[nodiscard]] BoardRecord<feed::BestVenues> best_venues(feed::InstrumentId id) const noexcept;
+
     /// Levels of a side that a depth slot can hold; 0: the board has no depth slots.
     [[nodiscard]] std::uint32_t max_depth() const noexcept { return depth_; }
     /// What the channel's feed sends; channel < max_channels.
@@ -117,6 +135,7 @@ private:
     const ChannelRecord* channel_{nullptr};
     const BoardSlot* slot_{nullptr};
     const std::byte* depth_slots_{nullptr};
+    const VenueSlot* venue_slots_{nullptr};
     std::uint32_t slots_{0};
     std::uint32_t channels_{0};
     std::uint32_t depth_{0};
@@ -129,9 +148,11 @@ private:
 /// Memory:  the caller's, board_layout.hpp.
 class QuoteBoardWriter {
 public:
-    /// Creates an empty board of board_bytes(slots, channels, depth) bytes; depth <= kMaxBoardDepth. O(slots).
+    /// Creates an empty board of board_bytes(slots, channels, depth, best_venues) bytes; depth <= kMaxBoardDepth.
+    /// O(slots).
     [[nodiscard]] static QuoteBoardWriter create(std::span<std::byte> memory, std::uint32_t slots,
-                                                 std::uint32_t channels, std::uint32_t depth = 0) noexcept;
+                                                 std::uint32_t channels, std::uint32_t depth = 0,
+                                                 bool best_venues = false) noexcept;
     /// Continues a board that QuoteBoard::open accepts.
     [[nodiscard]] static QuoteBoardWriter resume(std::span<std::byte> memory) noexcept;
 
@@ -143,7 +164,12 @@ public:
     void name(feed::InstrumentId id, const Instrument& instrument) noexcept;
     /// Records what the channel's feed sends from ring entry `since` on; channel < max_channels.
     void set_channel_depth(std::uint16_t channel, ChannelDepth depth, std::uint64_t since) noexcept;
+    void set_venue(std::uint16_t channel, const feed::Venue& venue) noexcept {
+        channel_[channel].venue.store(std::bit_cast<std::uint64_t>(venue), std::memory_order_relaxed);
+    }
     void store(const feed::Quote& quote, std::uint64_t number) noexcept;
+    /// Stores the venues, if the board has slots for them.
+    void store(const feed::BestVenues& venues, std::uint64_t number) noexcept;
     /// Stores the instrument's state, or the channel's if the instrument is kNoInstrument.
     void store(const feed::Status& status, std::uint64_t number) noexcept;
     /// Empties the instrument's quote and levels, or voids those of the whole channel by remembering `number`.
@@ -187,6 +213,7 @@ private:
     std::uint32_t depth_;
     std::uint32_t named_;
     std::size_t depth_slot_bytes_;
+    VenueSlot* venue_slots_;  // null if the board has none
 };
 
 namespace detail {
@@ -242,15 +269,21 @@ inline std::optional<QuoteBoard> QuoteBoard::open(std::span<const std::byte> mem
     board.slots_ = read_once(header.slots);
     board.channels_ = read_once(header.channels);
     board.depth_ = read_once(header.depth);
+    const auto venue_slot_bytes = read_once(header.venue_slot_bytes);
     if (header.slot_bytes != sizeof(BoardSlot) || board.slots_ == 0 || board.channels_ == 0 ||
         board.channels_ > kMaxChannels || board.depth_ > kMaxBoardDepth ||
         header.depth_slot_bytes != depth_slot_bytes(board.depth_) ||
-        memory.size() < board_bytes(board.slots_, board.channels_, board.depth_)) {
+        (venue_slot_bytes != 0 && venue_slot_bytes != sizeof(VenueSlot)) ||
+        memory.size() < board_bytes(board.slots_, board.channels_, board.depth_, venue_slot_bytes != 0)) {
         return std::nullopt;
     }
     board.channel_ = reinterpret_cast<const ChannelRecord*>(memory.data() + sizeof(BoardHeader));
     board.slot_ = reinterpret_cast<const BoardSlot*>(board.channel_ + board.channels_);
     board.depth_slots_ = reinterpret_cast<const std::byte*>(board.slot_ + board.slots_);
+    if (venue_slot_bytes != 0) {
+        board.venue_slots_ =
+            reinterpret_cast<const VenueSlot*>(board.depth_slots_ + board.slots_ * depth_slot_bytes(board.depth_));
+    }
     return board;
 }
 
@@ -273,6 +306,10 @@ inline std::optional<Instrument> QuoteBoard::instrument(feed::InstrumentId id) c
 
 inline BoardRecord<feed::Quote> QuoteBoard::quote(feed::InstrumentId id) const noexcept {
     return detail::copy_record<feed::Quote>(slot_[id].quote_number, slot_[id].quote);
+}
+
+inline BoardRecord<feed::BestVenues> QuoteBoard::best_venues(feed::InstrumentId id) const noexcept {
+    return detail::copy_record<feed::BestVenues>(venue_slots_[id].number, venue_slots_[id].venues);
 }
 
 inline BoardRecord<feed::Status> QuoteBoard::status(feed::InstrumentId id) const noexcept {
@@ -337,11 +374,15 @@ inline QuoteBoardWriter::QuoteBoardWriter(std::byte* memory) noexcept
       channels_(header_->channels),
       depth_(header_->depth),
       named_(static_cast<std::uint32_t>(header_->named.load(std::memory_order_relaxed))),
-      depth_slot_bytes_(depth_slot_bytes(depth_)) {}
+      depth_slot_bytes_(depth_slot_bytes(depth_)),
+      venue_slots_(header_->venue_slot_bytes == 0
+                       ? nullptr
+                       : reinterpret_cast<VenueSlot*>(depth_slots_ + slots_ * depth_slot_bytes_)) {}
 
 inline QuoteBoardWriter QuoteBoardWriter::create(std::span<std::byte> memory, std::uint32_t slots,
-                                                 std::uint32_t channels, std::uint32_t depth) noexcept {
-    std::memset(memory.data(), 0, board_bytes(slots, channels, depth));
+                                                 std::uint32_t channels, std::uint32_t depth,
+                                                 bool best_venues) noexcept {
+    std::memset(memory.data(), 0, board_bytes(slots, channels, depth, best_venues));
     auto& header = *reinterpret_cast<BoardHeader*>(memory.data());
     header.layout_version = kBoardLayoutVersion;
     header.slot_bytes = sizeof(BoardSlot);
@@ -349,6 +390,7 @@ inline QuoteBoardWriter QuoteBoardWriter::create(std::span<std::byte> memory, st
     header.channels = channels;
     header.depth = depth;
     header.depth_slot_bytes = static_cast<std::uint32_t>(depth_slot_bytes(depth));
+    header.venue_slot_bytes = best_venues ? sizeof(VenueSlot) : 0;
     header.magic.store(kBoardMagic, std::memory_order_release);  // sync "board made": QuoteBoard::open
     return QuoteBoardWriter(memory.data());
 }
@@ -378,6 +420,12 @@ inline void QuoteBoardWriter::set_channel_depth(std::uint16_t channel, ChannelDe
 
 inline void QuoteBoardWriter::store(const feed::Quote& quote, std::uint64_t number) noexcept {
     detail::store_record(slot_[quote.instrument].quote_number, slot_[quote.instrument].quote, quote, number);
+}
+
+inline void QuoteBoardWriter::store(const feed::BestVenues& venues, std::uint64_t number) noexcept {
+    if (venue_slots_ == nullptr) return;
+    auto& slot = venue_slots_[venues.instrument];
+    detail::store_record(slot.number, slot.venues, venues, number);
 }
 
 inline void QuoteBoardWriter::store(const feed::Status& status, std::uint64_t number) noexcept {

@@ -77,9 +77,10 @@ public:
 
     /// Delivers the board, then makes poll continue where the board ends: no event is lost or delivered twice between
     /// them. An instrument without a quote delivers none; a cleared quote has size 0 on both sides; a quote not newer
-    /// than its channel's last gap is marked incomplete. After the quote come the instrument's levels, as a snapshot
-    /// from the worst to the best, if the handler has a function for them; incomplete if the slot is, is being written,
-    /// or is not newer than the last gap. Resets the account. O(instruments x depth).
+    /// than its channel's last gap is marked incomplete. Before the quote of a composite come its venues. After the
+    /// quote come the instrument's levels, as a snapshot from the worst to the best, if the handler has a function for
+    /// them; incomplete if the slot is, is being written, or is not newer than the last gap. Resets the account.
+    /// O(instruments x depth).
     ///
     /// If the ring overtakes the copy of the board, the join starts again, at most three times; the entries lost in the
     /// last copy are then reported by the first poll. Throws memory::RegionError or std::bad_alloc if there is no
@@ -148,7 +149,8 @@ private:
         std::vector<BoardRecord<feed::Quote>> quotes;
         std::vector<BoardRecord<feed::Status>> statuses;
         std::vector<BoardRecord<feed::Status>> channel_statuses;
-        std::vector<BoardRecord<DepthHead>> depths;  // empty if levels are not wanted
+        std::vector<BoardRecord<feed::BestVenues>> venues;  // empty if they are not wanted
+        std::vector<BoardRecord<DepthHead>> depths;         // empty if levels are not wanted
         memory::Region level_memory;
         std::span<BoardLevel> levels;  // 2 x max_depth of each instrument
     };
@@ -156,6 +158,7 @@ private:
     struct Covered {
         std::vector<std::uint64_t> quotes;
         std::vector<std::uint64_t> statuses;
+        std::vector<std::uint64_t> venues;
         std::vector<std::uint64_t> channel_statuses;
         std::vector<std::uint64_t> depths;
         std::vector<std::uint64_t> clears;
@@ -171,7 +174,7 @@ private:
     [[nodiscard]] static Opened open(const RingReaderOptions& options);
 
     template <class Step>
-    void copy_board(Copy& copy, bool with_levels, Step& step);
+    void copy_board(Copy& copy, bool with_levels, bool with_venues, Step& step);
     template <RingHandler Handler>
     void deliver_board(Handler& handler, const Copy& copy);
     template <class Handler>
@@ -187,6 +190,10 @@ private:
     /// True if the board includes the entry of this number: the handler does not get it.
     [[nodiscard]] bool covered(const feed::Quote& quote) const noexcept;
     [[nodiscard]] bool covered(const feed::Status& status) const noexcept;
+    [[nodiscard]] bool covered(const feed::BestVenues& venues) const noexcept {
+        return (venues.instrument < covered_.venues.size() && head_.number <= covered_.venues[venues.instrument]) ||
+               voided(venues);
+    }
     [[nodiscard]] bool covered(const feed::Clear& clear) const noexcept;
     [[nodiscard]] bool covered(const feed::Gap& gap) const noexcept;
     [[nodiscard]] bool covered(const feed::Order& order) const noexcept { return in_levels(order) || voided(order); }
@@ -260,7 +267,7 @@ void RingReader::join(Handler& handler, Step&& step) {
     Copy copy;
     for (int restarts = 0; restarts <= kMaxRestarts; ++restarts) {
         seek(ring_.cursor() + 1);
-        copy_board(copy, feed::HandlerOf<Handler, feed::Level>, step);
+        copy_board(copy, feed::HandlerOf<Handler, feed::Level>, feed::HandlerOf<Handler, feed::BestVenues>, step);
         if (!ring_.overrun()) break;
     }
     register_once();
@@ -268,12 +275,15 @@ void RingReader::join(Handler& handler, Step&& step) {
 }
 
 template <class Step>
-void RingReader::copy_board(Copy& copy, bool with_levels, Step& step) {
+void RingReader::copy_board(Copy& copy, bool with_levels, bool with_venues, Step& step) {
     constexpr std::size_t kManyBytes = 1U << 20U;  // of which page faults would take longer than the copy
     const auto instruments = board_.instruments();
     const auto stride = std::size_t{2} * board_.max_depth();
     const auto depths = with_levels && stride != 0 ? instruments : 0;
+    const auto venues = with_venues && board_.has_best_venues() ? instruments : 0;
     const auto channels = static_cast<std::uint16_t>(board_.max_channels() - 1);
+    copy.venues.resize(venues);
+    covered_.venues.resize(venues);
     copy.quotes.resize(instruments);
     copy.statuses.resize(instruments);
     copy.channel_statuses.resize(board_.max_channels());
@@ -301,6 +311,10 @@ void RingReader::copy_board(Copy& copy, bool with_levels, Step& step) {
             step();
         }
         covered_.statuses[id] = cover(copy.statuses[id] = board_.status(id));
+        if (id >= venues) continue;
+        step();
+        // After the quote, so that venues that are newer than it are followed by theirs in the ring.
+        covered_.venues[id] = cover(copy.venues[id] = board_.best_venues(id));
     }
     for (std::uint16_t channel = 0;; ++channel) {
         step();
@@ -338,6 +352,10 @@ void RingReader::deliver_board(Handler& handler, const Copy& copy) {
         auto quote = copy.quotes[id];
         if (quote.event.channel < covered_.clears.size() && quote.number > covered_.clears[quote.event.channel]) {
             mark_gapped(quote.event, quote.number);
+            if constexpr (feed::HandlerOf<Handler, feed::BestVenues>) {
+                if (id < copy.venues.size() && copy.venues[id].number > covered_.clears[quote.event.channel])
+                    deliver_whole(copy.venues[id]);
+            }
             if (has_books(quote.event.channel)) quote.event.flags |= feed::kLast;  // the levels have their own group
             deliver_whole(quote);
         }

@@ -29,6 +29,7 @@ struct RingWriterOptions {
     std::uint32_t max_channels{64};         ///< Channels 0 .. max_channels - 1 may be published.
     /// Levels of a side in each depth slot of the board, 0..50; 64 + 48 x depth bytes for each instrument. 0: no slots.
     std::uint32_t depth{0};
+    bool best_venues{false};        ///< The board keeps BestVenues, 128 bytes for each instrument.
     std::uint32_t max_readers{64};  ///< Maximum number of readers that readers() lists.
     /// How the ring's memory is allocated. With mode 0644 any user can read the ring, with 0640 the members of its
     /// group, with 0600 only its owner.
@@ -38,8 +39,8 @@ struct RingWriterOptions {
 /// Writes a named market ring: the board's slot first, then the entry, for any number of readers in any process.
 ///
 /// Threads: one.
-/// Memory:  broadcast_bytes(capacity) + board_bytes(max_instruments, max_channels, depth), shared, and 12 KiB with
-///          depth, allocated in the constructor.
+/// Memory:  broadcast_bytes(capacity) + board_bytes(max_instruments, max_channels, depth, best_venues), shared, and
+///          12 KiB with depth, allocated in the constructor.
 class RingWriter {
 public:
     /// Creates the ring. A ring whose writer died is continued if its layout agrees: entry numbers continue,
@@ -66,6 +67,10 @@ public:
     /// nothing changed, if the channel is beyond max_channels or the depth is neither up to kMaxBoardDepth nor
     /// feed::kFullDepth.
     bool set_depth(std::uint16_t channel, ChannelDepth depth) noexcept;
+
+    /// Records on the board the venue of the instruments of a channel. Returns false if the channel is beyond
+    /// max_channels.
+    bool set_venue(std::uint16_t channel, const feed::Venue& venue) noexcept;
 
     /// Writes the event to the board, if the board keeps events of this type, and then to the ring. Returns false, and
     /// counts, if its instrument has no name yet or its channel is beyond max_channels. O(1), also for a Clear or Gap

@@ -1,5 +1,5 @@
 import type { EntryWindow, MarketRingHandler } from "./entry-window.js";
-import { KIND, LEVEL, QUOTE, STATUS } from "./event-schema.js";
+import { BEST_VENUES, KIND, LEVEL, QUOTE, STATUS } from "./event-schema.js";
 import { BOARD, FLAGS, NO_INSTRUMENT } from "./market-layout.js";
 import type { RingMemory } from "./ring-memory.js";
 
@@ -48,7 +48,7 @@ class Records {
 /**
  * A copy of the board, with the number of the newest entry that each record includes.
  *
- * Memory: a quote, a status and, if wanted, a depth slot per instrument, a status per channel.
+ * Memory: a quote, a status and, if wanted, a depth slot and the venues per instrument, a status per channel.
  *
  * @internal
  */
@@ -59,18 +59,21 @@ export class BoardCopy {
   readonly #statuses: Records;
   readonly #channelStatuses: Records;
   readonly #depths: Records | undefined;
+  readonly #venues: Records | undefined;
   /** By instrument, the number of the newest entry that the delivered levels include. */
   #levelNumbers: Float64Array;
   readonly #memory: RingMemory;
   readonly #cleared: Float64Array;
   readonly #gapped: Float64Array;
 
-  constructor(memory: RingMemory, instruments: number, withLevels: boolean) {
+  constructor(memory: RingMemory, instruments: number, withLevels: boolean, withVenues: boolean) {
     const { channels } = memory;
     this.#memory = memory;
     const hasDepths = withLevels && memory.depth > 0;
     this.#depths = hasDepths ? new Records(instruments, memory.depthSlotWords - 2) : undefined;
     this.#levelNumbers = this.#depths?.numbers ?? new Float64Array(0);
+    const hasVenues = withVenues && memory.venueSlotWords > 0;
+    this.#venues = hasVenues ? new Records(instruments, BEST_VENUES.bytes / 4) : undefined;
     this.#quotes = new Records(instruments, QUOTE.bytes / 4);
     this.#statuses = new Records(instruments, STATUS.bytes / 4);
     this.#channelStatuses = new Records(channels, STATUS.bytes / 4);
@@ -84,6 +87,9 @@ export class BoardCopy {
       const depthSlot = memory.depthSlotsAt + id * memory.depthSlotWords;
       until = Math.max(until, this.#depths?.copy(memory, depthSlot, id) ?? 0);
       until = Math.max(until, this.#statuses.copy(memory, slot + BOARD.slotStatus, id));
+      // After the quote too: venues that are newer than it are followed by theirs in the ring.
+      const venueSlot = memory.venueSlotsAt + id * memory.venueSlotWords;
+      until = Math.max(until, this.#venues?.copy(memory, venueSlot, id) ?? 0);
     }
     for (let channel = 0; channel < channels; channel++) {
       const record = memory.channelsAt + channel * BOARD.channelWords;
@@ -112,6 +118,13 @@ export class BoardCopy {
       if (load(this.#statuses, id, window)) {
         handler.status?.(window.status, this.#statuses.numbers[id]!);
         delivered++;
+      }
+      if (open() && this.#venues && load(this.#venues, id, window)) {
+        const number = this.#venues.numbers[id]!;
+        if (this.#isValid(window.bestVenues.channel, number)) {
+          handler.bestVenues?.(window.bestVenues, number);
+          delivered++;
+        }
       }
       const number = this.#quotes.numbers[id]!;
       if (open() && load(this.#quotes, id, window) && this.#isValid(window.quote.channel, number)) {
@@ -187,6 +200,10 @@ export class BoardCopy {
     if (kind === KIND.order || kind === KIND.level) {
       const { instrument, channel } = kind === KIND.order ? window.order : window.level;
       return this.includesLevels(instrument, number) || this.voids(channel, number);
+    }
+    if (kind === KIND.bestVenues) {
+      const { instrument, channel } = window.bestVenues;
+      return (this.#venues?.covers(instrument, number) ?? false) || this.voids(channel, number);
     }
     if (kind === KIND.quote) return this.#quotes.covers(window.quote.instrument, number);
     if (kind === KIND.status) {

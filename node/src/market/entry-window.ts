@@ -1,6 +1,8 @@
 import {
   BAND,
   type BandView,
+  BEST_VENUES,
+  type BestVenuesView,
   CLEAR,
   type ClearView,
   GAP,
@@ -40,6 +42,8 @@ export interface MarketRingHandler {
   imbalance?(imbalance: ImbalanceView, number: number): void;
   band?(band: BandView, number: number): void;
   instrument?(instrument: InstrumentView, number: number): void;
+  /** The channels that make the next quote of a composite, and those that are left out; from the board too. */
+  bestVenues?(venues: BestVenuesView, number: number): void;
   /** Entries first..last were overwritten before they were read. */
   missed?(first: number, last: number): void;
 }
@@ -64,6 +68,15 @@ export class EntryWindow {
   readonly imbalance: ImbalanceView = this.#withPrices(IMBALANCE, IMBALANCE.view(this.words.buffer));
   readonly band: BandView = this.#withPrices(BAND, BAND.view(this.words.buffer));
   readonly instrument: InstrumentView = this.#withPrices(INSTRUMENT, INSTRUMENT.view(this.words.buffer));
+  readonly bestVenues: BestVenuesView = this.#withExactIds(
+    BEST_VENUES,
+    "bidChannels",
+    "askChannels",
+    "incompleteChannels",
+    "silentChannels",
+    "haltedChannels",
+    "notFirmChannels",
+  );
 
   /** False if the kind, or its size, is unknown. */
   deliver(kind: number, bytes: number, number: number, handler: MarketRingHandler): boolean {
@@ -78,6 +91,7 @@ export class EntryWindow {
     else if (kind === KIND.imbalance && bytes === IMBALANCE.bytes) handler.imbalance?.(this.imbalance, number);
     else if (kind === KIND.band && bytes === BAND.bytes) handler.band?.(this.band, number);
     else if (kind === KIND.instrument && bytes === INSTRUMENT.bytes) handler.instrument?.(this.instrument, number);
+    else if (kind === KIND.bestVenues && bytes === BEST_VENUES.bytes) handler.bestVenues?.(this.bestVenues, number);
     else return false;
     return true;
   }

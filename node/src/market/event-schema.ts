@@ -165,10 +165,47 @@ export interface MarketInstrument {
   readonly lot: number;
 }
 
+/** Of a composite: the channels whose quotes make the best bid and offer, and those that are left out. */
+export interface MarketBestVenues {
+  readonly type: "best_venues";
+  readonly symbol: string;
+  readonly channel: number;
+  readonly timestamp: bigint;
+  readonly exchange_timestamp: bigint;
+  readonly sequence: number;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly bid_channels: number;
+  readonly bid_channels_exact: bigint;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly ask_channels: number;
+  readonly ask_channels_exact: bigint;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly incomplete_channels: number;
+  readonly incomplete_channels_exact: bigint;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly silent_channels: number;
+  readonly silent_channels_exact: bigint;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly halted_channels: number;
+  readonly halted_channels_exact: bigint;
+  /** Rounded above 2^53, where two may be equal. */
+  readonly not_firm_channels: number;
+  readonly not_firm_channels_exact: bigint;
+}
+
 /** @internal Keys of JSON whose numbers are UTC nanoseconds. */
 export const TIME_KEYS = ["timestamp", "exchange_timestamp"];
 /** @internal Keys of JSON whose numbers have 64 significant bits. */
-export const ID_KEYS = ["trade_id", "order_id"];
+export const ID_KEYS = [
+  "trade_id",
+  "order_id",
+  "bid_channels",
+  "ask_channels",
+  "incomplete_channels",
+  "silent_channels",
+  "halted_channels",
+  "not_firm_channels",
+];
 
 export const KIND = {
   quote: 1,
@@ -182,6 +219,7 @@ export const KIND = {
   imbalance: 9,
   band: 10,
   instrument: 11,
+  bestVenues: 12,
 } as const;
 
 type ViewOf<Layout> = Layout extends RecordLayout<infer Fields> ? RecordView<Fields> : never;
@@ -382,4 +420,29 @@ export const INSTRUMENT = new RecordLayout({
 /** The prices as numbers are the nearest ones in whole units. */
 export type InstrumentView = ViewOf<typeof INSTRUMENT> & {
   readonly tick: number;
+};
+
+/** Of a composite: the channels whose quotes make the best bid and offer, and those that are left out. */
+export const BEST_VENUES = new RecordLayout({
+  instrument: "u32",
+  channel: "u16",
+  bidChannels: "u64n",
+  askChannels: "u64n",
+  incompleteChannels: "u64n",
+  silentChannels: "u64n",
+  haltedChannels: "u64n",
+  notFirmChannels: "u64n",
+  exchangeTime: "i64",
+  receiveTime: "i64",
+  receiveTicks: "u64",
+  feedSequence: "u64n",
+});
+/** The number is rounded above 2^53. */
+export type BestVenuesView = ViewOf<typeof BEST_VENUES> & {
+  readonly bidChannelsExact: bigint;
+  readonly askChannelsExact: bigint;
+  readonly incompleteChannelsExact: bigint;
+  readonly silentChannelsExact: bigint;
+  readonly haltedChannelsExact: bigint;
+  readonly notFirmChannelsExact: bigint;
 };

@@ -26,6 +26,7 @@ export const BOARD = {
   /** Positions in the header, in words. */
   depth: 6,
   depthSlotBytes: 7,
+  venueSlotBytes: 8,
   named: 16,
   /** Positions in a slot, in words. */
   slotStatus: 20,

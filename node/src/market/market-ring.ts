@@ -84,7 +84,12 @@ export class MarketRing {
     let attempt = 0;
     do {
       this.seek(this.newest + 1);
-      copy = new BoardCopy(this.#memory, this.instruments, handler.level !== undefined);
+      copy = new BoardCopy(
+        this.#memory,
+        this.instruments,
+        handler.level !== undefined,
+        handler.bestVenues !== undefined,
+      );
       attempt++;
     } while (this.#overrun && attempt < MAX_COPIES);
     this.#copy = copy;
@@ -109,7 +114,7 @@ export class MarketRing {
         if (wanted(level.instrument)) handler.level?.(level, number);
       },
     };
-    const copy = new BoardCopy(this.#memory, this.instruments, handler.level !== undefined);
+    const copy = new BoardCopy(this.#memory, this.instruments, handler.level !== undefined, false);
     this.#copy?.adoptLevels(copy, wanted);
     this.#coveredUntil = Math.max(this.#coveredUntil, copy.coveredUntil);
     copy.deliver(this.#window, filter, this.#memory);

@@ -43,7 +43,7 @@ const STATES: Record<number, string> = {
   15: "end_of_messages",
   20: "circuit_breaker",
 };
-const GAP_REASONS = ["sequence", "rejected", "dropped", "silence"];
+const GAP_REASONS = ["sequence", "rejected", "dropped", "silence", "venue"];
 const REASONS: Record<number, string> = { 1: "new_session", 2: "end_of_session", 3: "sender_request" };
 const SIDES = ["none", "bid", "ask"];
 const { last: LAST } = FLAGS;

@@ -1,3 +1,4 @@
+import { BEST_VENUES } from "./event-schema.js";
 import { BOARD, RING } from "./market-layout.js";
 import { MarketRingError } from "./ring-error.js";
 
@@ -23,6 +24,9 @@ export class RingMemory {
   readonly depth: number;
   readonly depthSlotWords: number;
   readonly depthSlotsAt: number;
+  /** The size of each venue slot in words, and the position of the first; 0: there are none. */
+  readonly venueSlotWords: number;
+  readonly venueSlotsAt: number;
   #u64: BigUint64Array;
 
   /** Throws MarketRingError if the headers are not valid. */
@@ -69,6 +73,14 @@ export class RingMemory {
     }
     this.depthSlotWords = depthSlotBytes / 4;
     this.depthSlotsAt = depthSlotsAt / 4;
+    const venueSlotBytes = u32[this.board + BOARD.venueSlotBytes]!;
+    const venueSlotsAt = depthSlotsAt + this.slots * depthSlotBytes;
+    const isSize = venueSlotBytes === 0 || (venueSlotBytes % 8 === 0 && venueSlotBytes >= 8 + BEST_VENUES.bytes);
+    if (!isSize || venueSlotsAt + this.slots * venueSlotBytes > whole) {
+      throw otherLayout(name, `venue slots of ${venueSlotBytes} bytes`);
+    }
+    this.venueSlotWords = venueSlotBytes / 4;
+    this.venueSlotsAt = venueSlotsAt / 4;
   }
 
   /** The 64-bit integer at the 32-bit word `at`. */

@@ -21,7 +21,7 @@ TEST(Subscriber, InstrumentsThatBecomePendingAgainAndAgainTakeTurns) {
     LineLog log{8'192};
     Snapshot snapshot;
     for (std::size_t i = 0; i < kInstruments; ++i)
-        snapshot.name(feed::Symbol{std::to_string(i)}, feed::kDefaultDecimals);
+        snapshot.name({}, feed::Symbol{std::to_string(i)}, feed::kDefaultDecimals);
     DepthBooks books;
     Subscriber subscriber{Delivery::conflate, {log, snapshot, books}};
     std::vector<std::size_t> sent(kInstruments);

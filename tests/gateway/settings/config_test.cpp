@@ -126,7 +126,7 @@ TEST(Config, EveryTableOfAFileIsRead) {
 }
 
 TEST(Config, AnUnknownTableLikeNoOtherIsRefusedWithTheListOfAll) {
-    std::string known = "ring, feed";
+    std::string known = "ring, feed, composite, symbols";
     for (const auto* kind : builtin_sink_kinds()) (known += ", ") += kind->name();
     EXPECT_EQ(error_of("[xyzzyxyzzy]"), "gw.toml:1: unknown table 'xyzzyxyzzy'; known are: " + known);
 }

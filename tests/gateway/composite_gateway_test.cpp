@@ -1,0 +1,161 @@
+// The best of four ITCH feeds, from their sockets to the lines of a tcp client.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/itch_encoder.hpp>
+#include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/feeds/itch/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "tests/gateway/running_gateway.hpp"
+#include "tests/support/line_client.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using millpond::test::LineClient;
+
+/// A venue, with one message in each datagram.
+class Venue {
+public:
+    explicit Venue(const net::SocketAddress& to) : sender_({.to = to}) {}
+
+    feed::ItchEncoder itch;
+
+    void send(feed::ItchEncoder::Message message) {
+        mold_.begin(buffer_);
+        ASSERT_TRUE(mold_.add(message));
+        const auto datagram = mold_.finish();
+        while (!sender_.send(datagram)) std::this_thread::yield();
+    }
+    void lose(feed::ItchEncoder::Message message) {
+        mold_.begin(buffer_);
+        ASSERT_TRUE(mold_.add(message));
+        static_cast<void>(mold_.finish());
+    }
+    /// Begins the session with these instruments.
+    void begin(std::initializer_list<std::string_view> symbols) {
+        send(itch.system_event('O'));
+        send(itch.system_event('Q'));
+        for (const auto symbol : symbols) {
+            select(symbol);
+            send(itch.directory(symbol));
+            send(itch.trading_action(symbol, 'T', ""));
+        }
+    }
+    void add(std::uint64_t number, char side, std::uint32_t shares, std::string_view symbol, std::uint32_t price) {
+        select(symbol);
+        send(itch.order_added(number, side, shares, symbol, price));
+    }
+    void select(std::string_view symbol) { itch.set_head(symbol == "AAPL" ? 1 : 2, 36'000'000'000'000); }
+
+private:
+    net::UdpSender sender_;
+    feed::MoldUdp64Encoder mold_{"S1"};
+    std::array<std::byte, 1'472> buffer_{};
+};
+
+class FourVenues {
+public:
+    FourVenues()
+        : gateway_("four", [](Config& config) {
+              config.feeds.clear();
+              for (const auto* name : {"A", "B", "C", "D"}) {
+                  auto& feed = config.feeds.emplace_back();
+                  feed.use<itch::Settings>().max_orders = 64;
+                  feed.name = feed.venue = name;
+                  feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+                  feed.stale_seconds = 0;
+              }
+              config.rings[0].max_instruments = 64;
+              config.composites.emplace_back();
+              config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+          }) {
+        gateway_.gateway().pipelines().front()->for_each_feed(
+            [&](const Feed& feed) { venues_.push_back(std::make_unique<Venue>(feed.receiver().report().local)); });
+    }
+    Venue& operator[](std::size_t index) { return *venues_[index]; }
+    [[nodiscard]] LineClient connect() const { return LineClient{gateway_.tcp().port()}; }
+    [[nodiscard]] const market::Composite& composite() {
+        return gateway_.gateway().pipelines().front()->composites()->all().front().composite;
+    }
+
+private:
+    test::RunningGateway gateway_;
+    std::vector<std::unique_ptr<Venue>> venues_;
+};
+
+/// Waits until the newest quote of BEST for the symbol has all these parts.
+bool gets(LineClient& client, std::string_view symbol, const std::vector<std::string>& parts) {
+    constexpr std::int64_t kPatienceNs = 40'000'000'000;
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    const auto begin = std::string{R"({"type":"quote","symbol":")"} + std::string{symbol} + '"';
+    std::string newest;
+    while (core::monotonic_nanos() < deadline) {
+        client.receive();
+        for (const auto& line : client.lines()) {
+            if (line.starts_with(begin) && line.find(R"("venue":"BEST")") != std::string::npos) newest = line;
+        }
+        bool has_all = !newest.empty();
+        for (const auto& part : parts) has_all = has_all && newest.find(part) != std::string::npos;
+        if (has_all) return true;
+        client.wait(10);
+    }
+    ADD_FAILURE() << "the newest line is " << newest;
+    return false;
+}
+
+TEST(CompositeGateway, TheBestOfFourFeedsIsALineWithItsVenuesAndThoseLeftOut) {
+    FourVenues venues;
+    auto client = venues.connect();
+    for (std::size_t i = 0; i < 4; ++i) venues[i].begin({"AAPL", "MSFT"});
+    venues[0].add(1, 'B', 100, "AAPL", 100'000);
+    venues[0].add(2, 'S', 100, "AAPL", 101'000);
+    venues[1].add(1, 'B', 300, "AAPL", 100'100);
+    venues[1].add(2, 'S', 200, "AAPL", 100'900);
+    venues[2].add(1, 'B', 400, "AAPL", 100'100);
+    venues[2].add(2, 'S', 50, "AAPL", 100'800);
+    // D has no order, which is known: it is followed from its first message on.
+    ASSERT_TRUE(
+        gets(client, "AAPL",
+             {R"("bid":{"price":10.0100,"shares":700},"ask":{"price":10.0800,"shares":50})",
+              R"("incomplete":false,"venue":"BEST","bid_venues":["B","C"],"ask_venues":["C"],"left_out":{}})"}));
+
+    venues[2].send(venues[2].itch.trading_action("AAPL", 'H', "T1"));
+    ASSERT_TRUE(gets(client, "AAPL",
+                     {R"("bid":{"price":10.0100,"shares":300},"ask":{"price":10.0900,"shares":200})",
+                      R"("incomplete":false)", R"("left_out":{"C":"halted"}})"}));
+    EXPECT_EQ(venues.composite().left_out(2, market::Composite::LeftOut::halted).read(), 1U);
+
+    venues[1].lose(venues[1].itch.order_deleted(1));
+    venues[1].send(venues[1].itch.order_deleted(2));
+    ASSERT_TRUE(gets(client, "AAPL",
+                     {R"("bid":{"price":10.0000,"shares":100},"ask":{"price":10.1000,"shares":100})",
+                      R"("incomplete":true)", R"("left_out":{"B":"incomplete","C":"halted"}})"}));
+    venues[0].add(3, 'B', 10, "MSFT", 200'000);
+    ASSERT_TRUE(gets(client, "MSFT", {R"("bid":{"price":20.0000,"shares":10})", R"("left_out":{"B":"incomplete"}})"}));
+    auto late = venues.connect();
+    ASSERT_TRUE(gets(late, "AAPL", {R"("incomplete":true)", R"("bid_venues":["A"])", R"("C":"halted")"}));
+
+    venues[3].add(1, 'B', 5, "AAPL", 101'000);
+    ASSERT_TRUE(gets(client, "AAPL", {R"("bid":{"price":10.1000,"shares":5})", R"("locked":true)"}));
+    venues[3].send(venues[3].itch.system_event('C'));
+    ASSERT_TRUE(gets(client, "AAPL", {R"("bid":{"price":10.0000,"shares":100})", R"("bid_venues":["A"])"}));
+    ASSERT_TRUE(gets(late, "AAPL", {R"("bid":{"price":10.0000,"shares":100})", R"("bid_venues":["A"])"}));
+}
+
+}  // namespace
+}  // namespace millpond::gateway
