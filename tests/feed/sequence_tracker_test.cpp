@@ -184,6 +184,15 @@ TEST(SequenceTracker, ANearHeartbeatAndMessagesFarAheadAreBelievedAtOnce) {
     EXPECT_EQ(tracker.counters().doubted.read(), 0U);
 }
 
+TEST(SequenceTracker, ACopyDoesNotHideThatTheCountOfADatagramWasDamaged) {
+    SequenceTracker tracker{SequenceTracker::kRestartAfter, SequenceTracker::Counts::claimed};
+    tracker.observe(1, 5);
+    tracker.observe(6, 40'000);  // 5 before it was damaged
+    EXPECT_EQ(tracker.observe(6, 40'000).old, 40'000U);
+    EXPECT_EQ(tracker.observe(11, 5).old, 0U);
+    EXPECT_EQ(tracker.next(), 16U);
+}
+
 TEST(SequenceTracker, NumbersThatNoChannelCanReachAreNotApplied) {
     constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
     SequenceTracker tracker;

@@ -407,6 +407,7 @@ TEST_F(SoupBinAfterTheEnd, TheEndedSessionIsNotJoinedWhateverItsServerRepeats) {
         if (i != 2) {
             peer_.send('H');
             peer_.send('Z');
+            ++failures_;  // the heartbeat shows nothing new
         } else {
             peer_.hang_up();
             expect_failure(SoupBinFailure::closed);
@@ -418,6 +419,17 @@ TEST_F(SoupBinAfterTheEnd, TheEndedSessionIsNotJoinedWhateverItsServerRepeats) {
         expect_failure(SoupBinFailure::same_session);
     }
     expect_login("", 4, "DAY001", 3);
+    expect_join();
+}
+
+TEST_F(SoupBinAfterTheEnd, AHeartbeatThatShowsNothingNewEndsTheConnection) {
+    expect_login("", 4, "DAY001", 4);
+    peer_.send('H');
+    expect_failure(SoupBinFailure::same_session);
+    expect_login("", 1, "DAY001", 1);
+    expect_failure(SoupBinFailure::same_session);
+    expect_login("", 4, "DAY001", 4);
+    peer_.send('S', "cuatro");
     expect_join();
 }
 

@@ -178,7 +178,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         announced_ = 0;
         return step;
     }
-    newest_ = kNone;
+    if (first != newest_ || end != next_) newest_ = kNone;  // not a copy
     if (end <= next_ && looks_restarted({first, end - 1})) {
         restart(end);
         step.restarted = true;

@@ -35,8 +35,8 @@ struct SoupBinStatus {
 /// with its connection.
 ///
 /// Nor is the session that has ended joined again, unless its name stands for another one: the client requests the
-/// number after its last message, and the numbers must have restarted there, or a message must come. An answer of 1
-/// alone does not show it: servers that ignore the requested number give it too.
+/// number after its last message, and the numbers must have restarted there, or a message must come before the first
+/// heartbeat. An answer of 1 alone does not show it: servers that ignore the requested number give it too.
 ///
 /// Handler:
 ///     on_login(soupbin::Session, next, is_new)   is_new: another session than that of the last login, or the first one
@@ -141,8 +141,8 @@ private:
         void on_heartbeat() {
             const auto next = client.connection_.next();
             if (client.is_probe_) {
-                if (next < client.ended_next_) client.join_restarted();
-                return;
+                if (next < client.ended_next_) return client.join_restarted();
+                return client.connection_.fail(SoupBinFailure::same_session);
             }
             if (next < client.next_) return client.start_over();
             client.pause_ns_ = client.options_.first_pause.count();
