@@ -92,7 +92,7 @@ void MetricsPage::add_composite(const Pipeline& pipeline, const Composites::One&
                                                             {LeftOut::not_firm, "not_firm"}};
     pipeline.for_each_feed([&](const auto& feed) {
         const auto channel = *feed.config().channel;
-        if (channel >= feed::kMaxCompositeChannels || (composite.channels() >> channel & 1U) == 0) return;
+        if (!composite.takes_part(channel)) return;
         for (const auto& [reason, text] : kReasons) {
             auto with = labels;
             with.emplace_back("feed", feed.config().name);

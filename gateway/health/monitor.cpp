@@ -32,6 +32,29 @@ constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
 constexpr std::int64_t kLagNs = kSecondNs * 3 / 4;
 constexpr std::size_t kMaxMarks = 512;  // enough for nearly a minute
 
+CompositeState state_of(const Composites::One& one, const Pipeline& pipeline) {
+    using LeftOut = market::Composite::LeftOut;
+    const auto& composite = one.composite;
+    CompositeState state{.venue = one.venue,
+                         .channel = composite.channel(),
+                         .symbols = composite.symbols().read(),
+                         .locked = composite.locked().read(),
+                         .crossed = composite.crossed().read(),
+                         .refused = composite.refused().read(),
+                         .left_out = {}};
+    pipeline.for_each_feed([&](const auto& feed) {
+        const auto channel = *feed.config().channel;
+        if (!composite.takes_part(channel)) return;
+        const auto count = [&](LeftOut reason) { return composite.left_out(channel, reason).read(); };
+        state.left_out.push_back({.feed = feed.config().name,
+                                  .incomplete = count(LeftOut::incomplete),
+                                  .silent = count(LeftOut::silent),
+                                  .halted = count(LeftOut::halted),
+                                  .not_firm = count(LeftOut::not_firm)});
+    });
+    return state;
+}
+
 }  // namespace
 
 void Monitor::Rate::update(std::uint64_t now_count, double span_seconds) noexcept {
@@ -265,6 +288,10 @@ void Monitor::update_ring(std::size_t index, std::int64_t now, double span) {
     state.in_process = memory.in_process.update(latencies.in_process);
     const auto p99 = static_cast<std::int64_t>(state.wire.recent.p99);
     state.slow.update(state.latency_warn_ns != 0 && p99 > state.latency_warn_ns, now);
+    state.composites.clear();
+    if (const auto* composites = pipeline.composites()) {
+        for (const auto& one : composites->all()) state.composites.push_back(state_of(one, pipeline));
+    }
     state.readers.clear();
     const auto newest = memory.reader->newest();
     const auto list = pipeline.ring().readers();

@@ -85,6 +85,13 @@ std::string json_of(const PoolState& pool) {
                        pool.bound);
 }
 
+std::string json_of(const CompositeState::LeftOut& left_out) {
+    return fmt::format(R"({{"feed":{},"incomplete":{},"silent":{},"halted":{},"not_firm":{}}})",
+                       json_string(left_out.feed), left_out.incomplete, left_out.silent, left_out.halted,
+                       left_out.not_firm);
+}
+
+std::string json_of(const CompositeState& composite);
 std::string json_of(const RingState& ring);
 std::string json_of(const SinkState& sink, Utc utc);
 
@@ -95,16 +102,24 @@ std::string list_of(const std::vector<Part>& parts, More... more) {
     return list + "]";
 }
 
+std::string json_of(const CompositeState& composite) {
+    return fmt::format(
+        R"({{"venue":{},"channel":{},"symbols":{},"locked":{},"crossed":{},"refused":{},"left_out":{}}})",
+        json_string(composite.venue), composite.channel, composite.symbols, composite.locked, composite.crossed,
+        composite.refused, list_of(composite.left_out));
+}
+
 std::string json_of(const RingState& ring) {
     return fmt::format(
         R"({{"name":{},"published":{},"published_per_second":{:.1f},"latency_warn":{},"capacity":{},"instruments":{},)"
         R"("max_instruments":{},"refused":{},"memory":{{"mapped":{},"resident":{},"huge":{},"locked":{},)"
-        R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{},"readers_complete":{}}})",
+        R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{},"readers_complete":{},"composites":{}}})",
         json_string(ring.name), ring.published, ring.published_per_second,
         ring.latency_warn_ns == 0 ? "null" : fmt::format("{}", ring.latency_warn_ns), ring.capacity, ring.instruments,
         ring.max_instruments, ring.refused, ring.memory.mapped_bytes, ring.memory.resident_bytes,
         ring.memory.huge_bytes, ring.memory.locked_bytes, ring.memory.page_bytes, json_string(ring.memory.shortfall),
-        json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete);
+        json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete,
+        list_of(ring.composites));
 }
 
 std::string json_of(const SinkState& sink, Utc utc) {

@@ -172,6 +172,25 @@ struct ReaderState {
     bool alive{false};
 };
 
+/// A [[composite]].
+struct CompositeState {
+    /// Symbols in which a feed is left out, by reason.
+    struct LeftOut {
+        std::string feed;
+        std::uint64_t incomplete{0};
+        std::uint64_t silent{0};
+        std::uint64_t halted{0};
+        std::uint64_t not_firm{0};
+    };
+    std::string venue;
+    std::uint16_t channel{0};
+    std::uint64_t symbols{0};
+    std::uint64_t locked{0};   ///< Symbols whose best bid is the best offer.
+    std::uint64_t crossed{0};  ///< Symbols whose best bid is above the best offer.
+    std::uint64_t refused{0};  ///< Instruments that are not in it.
+    std::vector<LeftOut> left_out;
+};
+
 struct RingState {
     std::string name;
     Condition silent;      ///< The receive thread shows no activity.
@@ -190,6 +209,7 @@ struct RingState {
     Condition slow;                   ///< The p99 of the last ten seconds is above that bound.
     std::vector<ReaderState> readers;
     bool readers_complete{true};  ///< False if there are more readers than listed.
+    std::vector<CompositeState> composites;
 };
 
 struct SinkState {

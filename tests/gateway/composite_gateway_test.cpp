@@ -89,8 +89,10 @@ public:
     }
     Venue& operator[](std::size_t index) { return *venues_[index]; }
     [[nodiscard]] LineClient connect() const { return LineClient{gateway_.tcp().port()}; }
-    [[nodiscard]] const market::Composite& composite() {
-        return gateway_.gateway().pipelines().front()->composites()->all().front().composite;
+    /// Watches until the health report has this part.
+    bool wait_for_health(std::string_view part) {
+        return gateway_.watch_until(
+            [&](const health::State& state) { return health::report_json(state).find(part) != std::string::npos; });
     }
 
 private:
@@ -138,7 +140,12 @@ TEST(CompositeGateway, TheBestOfFourFeedsIsALineWithItsVenuesAndThoseLeftOut) {
     ASSERT_TRUE(gets(client, "AAPL",
                      {R"("bid":{"price":10.0100,"shares":300},"ask":{"price":10.0900,"shares":200})",
                       R"("incomplete":false)", R"("left_out":{"C":"halted"}})"}));
-    EXPECT_EQ(venues.composite().left_out(2, market::Composite::LeftOut::halted).read(), 1U);
+    EXPECT_TRUE(venues.wait_for_health(
+        R"("composites":[{"venue":"BEST","channel":4,"symbols":2,"locked":0,"crossed":0,"refused":0,"left_out":[)"
+        R"({"feed":"A","incomplete":0,"silent":0,"halted":0,"not_firm":0},)"
+        R"({"feed":"B","incomplete":0,"silent":0,"halted":0,"not_firm":0},)"
+        R"({"feed":"C","incomplete":0,"silent":0,"halted":1,"not_firm":0},)"
+        R"({"feed":"D","incomplete":0,"silent":0,"halted":0,"not_firm":0}]}])"));
 
     venues[1].lose(venues[1].itch.order_deleted(1));
     venues[1].send(venues[1].itch.order_deleted(2));

@@ -75,7 +75,10 @@ public:
     std::size_t renew(std::size_t max, Publish&& publish) noexcept;
 
     [[nodiscard]] std::uint16_t channel() const noexcept { return channel_; }
-    [[nodiscard]] std::uint64_t channels() const noexcept { return channels_; }
+    /// True if quotes of the channel take part.
+    [[nodiscard]] bool takes_part(std::uint16_t channel) const noexcept {
+        return channel < feed::kMaxCompositeChannels && (channels_ >> channel & 1U) != 0;
+    }
     /// Symbols that have an instrument of a venue.
     [[nodiscard]] const core::Tally& symbols() const noexcept { return symbols_; }
     /// Quotes published.
@@ -158,9 +161,6 @@ private:
         bool counts;  // its quote is not older than a loss
     };
 
-    [[nodiscard]] bool takes_part(std::uint16_t channel) const noexcept {
-        return channel < feed::kMaxCompositeChannels && (channels_ >> channel & 1U) != 0;
-    }
     [[nodiscard]] bool has_channel(std::size_t venue, std::uint16_t channel) const noexcept {
         return channel < feed::kMaxCompositeChannels && (venues_[venue] >> channel & 1U) != 0;
     }
