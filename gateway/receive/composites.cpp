@@ -16,13 +16,15 @@ bool Composites::has_some(const std::string& ring, const Config& config) noexcep
 }
 
 Composites::Composites(const std::string& ring, const Config& config, feed::InstrumentTable& instruments,
-                       std::pmr::memory_resource* memory)
+                       const market::QuoteBoard& board, std::pmr::memory_resource* memory)
     : instruments_(instruments), names_(SymbolNames::read(config)) {
     for (const auto& wanted : config.composites) {
         if (wanted.ring != ring) continue;
         std::vector<feed::Venue> venues;
         market::Composite::Options options{.channel = *wanted.channel,
-                                           .max_instruments = static_cast<std::uint32_t>(instruments.capacity())};
+                                           .max_instruments = static_cast<std::uint32_t>(instruments.capacity()),
+                                           .depth = wanted.depth,
+                                           .board = &board};
         for (const auto& feed : config.feeds) {
             if (std::ranges::find(wanted.feeds, feed.name) == wanted.feeds.end()) continue;
             const feed::Venue venue{venue_of(feed)};

@@ -27,10 +27,10 @@ namespace millpond::gateway {
 /// Memory:  no allocation after construction.
 class Composites {
 public:
-    /// config: complete. instruments: those of the ring, with the names of an earlier run. Reads the file of [symbols];
-    /// throws ConfigError.
+    /// config: complete. instruments: those of the ring, with the names of an earlier run. board: of the ring. Reads
+    /// the file of [symbols]; throws ConfigError.
     Composites(const std::string& ring, const Config& config, feed::InstrumentTable& instruments,
-               std::pmr::memory_resource* memory);
+               const market::QuoteBoard& board, std::pmr::memory_resource* memory);
 
     /// Whether the ring has composites.
     [[nodiscard]] static bool has_some(const std::string& ring, const Config& config) noexcept;
@@ -64,13 +64,16 @@ public:
     std::size_t renew(Publish&& publish) noexcept {
         constexpr std::size_t kSlice = 32;
         std::size_t checked = 0;
-        if (budget_ == 0) return 0;
-        for (auto& one : all_) checked += one.composite.renew(kSlice, publish);
-        budget_ -= std::min(budget_, checked);
+        for (auto& one : all_) {
+            if (budget_ == 0) break;
+            const auto symbols = one.composite.renew(kSlice, publish);
+            budget_ -= std::min(budget_, symbols * one.composite.max_events());
+            checked += symbols;
+        }
         return checked;
     }
-    /// Symbols that may be checked until the next beat, so that readers of the ring keep up.
-    void set_budget(std::size_t symbols) noexcept { budget_ = symbols; }
+    /// Events that may be published until the next beat, so that readers of the ring keep up.
+    void set_budget(std::size_t events) noexcept { budget_ = events; }
 
 private:
     void add(One& one, const feed::Symbol& name, feed::InstrumentId member) noexcept;

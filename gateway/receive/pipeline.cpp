@@ -118,8 +118,11 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::LogFun
     for (const auto& feed : config.feeds) {
         if (feed.ring == ring.name) open(feed, log);
     }
+    for (const auto& composite : config.composites) {
+        if (composite.ring == ring.name) writer_.set_depth(*composite.channel, {.depth = composite.depth});
+    }
     if (Composites::has_some(ring.name, config)) {
-        composites_ = std::make_unique<Composites>(ring.name, config, instruments_, &tables_);
+        composites_ = std::make_unique<Composites>(ring.name, config, instruments_, writer_.board(), &tables_);
         publisher_.set_composites(composites_.get());
     }
     if (!config.capture.empty()) open_capture(config, std::move(log));

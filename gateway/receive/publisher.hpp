@@ -39,14 +39,20 @@ public:
         publish(quote);
         follow(quote);
     }
-    void on(const feed::Trade& trade) noexcept { publish(trade); }
+    void on(const feed::Trade& trade) noexcept {
+        publish(trade);
+        follow(trade);
+    }
     void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
     void on(const feed::Status& status) noexcept {
         publish(status);
         follow(status);
     }
     void on(const feed::Order& order) noexcept { publish(order); }
-    void on(const feed::Level& level) noexcept { publish(level); }
+    void on(const feed::Level& level) noexcept {
+        publish(level);
+        follow(level);
+    }
     void on(const feed::Imbalance& imbalance) noexcept { publish(imbalance); }
     void on(const feed::Band& band) noexcept { publish(band); }
     void on(const feed::Definition& definition) noexcept { publish(definition); }
@@ -113,7 +119,7 @@ public:
     [[nodiscard]] const Latencies& latencies() const noexcept { return latencies_; }
 
 private:
-    static constexpr std::uint64_t kRenewalsOfRing = 16;  // of each beat; a symbol may have two entries
+    static constexpr std::uint64_t kRenewalsOfRing = 8;  // of each beat
 
     /// Publishes the events of composites.
     struct ToRing {

@@ -209,6 +209,11 @@ void check_composite_feeds(const Config& config, CompositeConfig& composite, con
         if (*feed->channel >= feed::kMaxCompositeChannels)
             refuse(fmt::format("has channel {}; a composite needs one below {}", *feed->channel,
                                feed::kMaxCompositeChannels));
+        const auto depth = feed->format.depth().depth;
+        if (composite.depth != 0 && depth == feed::kFullDepth)
+            refuse(
+                fmt::format("has depth \"full\"; levels of a composite need a number, at least {}", composite.depth));
+        if (depth < composite.depth) refuse(fmt::format("has depth {}, the composite {}", depth, composite.depth));
         venues.insert(venue);
     }
     if (composite.feeds.size() < 2)

@@ -92,6 +92,7 @@ struct CompositeConfig {
     std::string ring;                      ///< The first one when empty.
     std::vector<std::string> feeds;        ///< Names; all feeds of the ring when empty.
     std::optional<std::uint16_t> channel;  ///< Of its events; the next one after those of the feeds when unset.
+    std::uint32_t depth{0};                ///< Levels of a side.
     friend bool operator==(const CompositeConfig&, const CompositeConfig&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/market/level_sums.hpp>
 #include <millpond/market/quote_board.hpp>
 
 #include "gateway/sinks/kind_of.hpp"
@@ -122,6 +123,8 @@ constexpr settings::Key<CompositeConfig> kCompositeKeys[] = {
         "feeds", "NAME+...", "Names of the feeds that take part; all feeds of the ring if unset."),
     CompositeKey::integer<&CompositeConfig::channel, 0, kMaxChannel>(
         "channel", "N", "Channel number in its events; the next one after those of the feeds if unset."),
+    CompositeKey::integer<&CompositeConfig::depth, 0, market::kMaxCompositeDepth>(
+        "depth", "N", "Levels of a side that are sums of those of the feeds, at most 10; 0: none."),
 };
 
 constexpr settings::Key<SymbolsConfig> kSymbolsKeys[] = {

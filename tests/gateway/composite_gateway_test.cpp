@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,18 +72,21 @@ private:
 
 class FourVenues {
 public:
-    FourVenues()
-        : gateway_("four", [](Config& config) {
+    /// depth: levels of a side, of the venues and the composite.
+    explicit FourVenues(std::uint32_t depth = 0)
+        : gateway_("four", [depth](Config& config) {
               config.feeds.clear();
               for (const auto* name : {"A", "B", "C", "D"}) {
                   auto& feed = config.feeds.emplace_back();
-                  feed.use<itch::Settings>().max_orders = 64;
+                  auto& settings = feed.use<itch::Settings>();
+                  settings.max_orders = 64;
+                  settings.depth = depth;
                   feed.name = feed.venue = name;
                   feed.listen = net::SocketAddress::parse("127.0.0.1:0");
                   feed.stale_seconds = 0;
               }
               config.rings[0].max_instruments = 64;
-              config.composites.emplace_back();
+              config.composites.emplace_back().depth = depth;
               config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
           }) {
         gateway_.gateway().pipelines().front()->for_each_feed(
@@ -118,6 +123,93 @@ bool gets(LineClient& client, std::string_view symbol, const std::vector<std::st
     }
     ADD_FAILURE() << "the newest line is " << newest;
     return false;
+}
+
+/// The levels of BEST for a symbol, as a client of the lines has them.
+class Levels {
+public:
+    using Sizes = std::map<double, std::string>;  // by price
+
+    Levels(std::string_view symbol, std::size_t depth)
+        : begin_(R"({"type":"level","symbol":")" + std::string{symbol} + R"(","channel":4,)"), depth_(depth) {}
+
+    /// Waits until the levels are complete, and these after a group.
+    bool become(LineClient& client, const Sizes& bids, const Sizes& asks) {
+        constexpr std::int64_t kPatienceNs = 40'000'000'000;
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (core::monotonic_nanos() < deadline) {
+            client.receive();
+            const auto lines = client.lines();
+            for (; read_ < lines.size(); ++read_) apply(lines[read_]);
+            if (is_whole_ && bids_ == bids && asks_ == asks) return true;
+            client.wait(10);
+        }
+        ADD_FAILURE() << "the levels are " << testing::PrintToString(bids_) << " and " << testing::PrintToString(asks_)
+                      << (is_whole_ ? "" : ", incomplete");
+        return false;
+    }
+
+private:
+    static std::string value(std::string_view line, std::string_view key) {
+        const auto at = line.find('"' + std::string{key} + "\":");
+        if (at == std::string_view::npos) return "0";
+        const auto begin = at + key.size() + 3;
+        return std::string{line.substr(begin, line.find_first_of(",}", begin) - begin)};
+    }
+    void apply(std::string_view line) {
+        if (!line.starts_with(begin_)) return;
+        const auto side = value(line, "side");
+        const auto flags = std::stoul(value(line, "flags"));
+        auto& levels = side == R"("bid")" ? bids_ : asks_;
+        if (side == R"("none")") {
+            bids_.clear();
+            asks_.clear();
+            is_incomplete_ = false;
+        } else if (value(line, "size") == "0") {
+            levels.erase(std::stod(value(line, "price")));
+        } else {
+            levels[std::stod(value(line, "price"))] = value(line, "size");
+        }
+        is_incomplete_ = is_incomplete_ || (flags & feed::kIncomplete) != 0;
+        is_whole_ = (flags & feed::kLast) != 0 && !is_incomplete_;
+        if ((flags & feed::kLast) == 0) return;
+        while (bids_.size() > depth_) bids_.erase(bids_.begin());
+        while (asks_.size() > depth_) asks_.erase(std::prev(asks_.end()));
+    }
+
+    std::string begin_;
+    std::size_t depth_;
+    Sizes bids_;
+    Sizes asks_;
+    std::size_t read_{0};
+    bool is_incomplete_{true};
+    bool is_whole_{false};
+};
+
+TEST(CompositeGateway, ItsLevelsAreTheSumsOfThoseOfTheVenuesThatTakePart) {
+    FourVenues venues{3};
+    auto client = venues.connect();
+    client.send_text("{\"subscribe\":[\"*\"],\"depth\":3}\n");
+    Levels levels{"AAPL", 3};
+    for (std::size_t i = 0; i < 4; ++i) venues[i].begin({"AAPL", "MSFT"});
+    venues[0].add(1, 'B', 100, "AAPL", 100'000);
+    venues[0].add(2, 'S', 100, "AAPL", 101'000);
+    venues[1].add(1, 'B', 300, "AAPL", 100'100);
+    venues[1].add(2, 'S', 200, "AAPL", 101'000);
+    venues[2].add(1, 'B', 400, "AAPL", 100'100);
+    venues[2].add(2, 'B', 50, "AAPL", 99'900);
+    ASSERT_TRUE(levels.become(client, {{10.01, "700"}, {10.0, "100"}, {9.99, "50"}}, {{10.1, "300"}}));
+    venues[3].add(1, 'B', 10, "AAPL", 100'050);
+    ASSERT_TRUE(levels.become(client, {{10.01, "700"}, {10.005, "10"}, {10.0, "100"}}, {{10.1, "300"}}));
+    venues[3].send(venues[3].itch.order_deleted(1));
+    ASSERT_TRUE(levels.become(client, {{10.01, "700"}, {10.0, "100"}, {9.99, "50"}}, {{10.1, "300"}}));
+    venues[2].send(venues[2].itch.trading_action("AAPL", 'H', "T1"));
+    ASSERT_TRUE(levels.become(client, {{10.01, "300"}, {10.0, "100"}}, {{10.1, "300"}}));
+    venues[1].lose(venues[1].itch.order_deleted(1));
+    venues[1].send(venues[1].itch.order_deleted(2));
+    EXPECT_TRUE(venues.wait_for_health(R"({"feed":"B","incomplete":2,)"));
+    auto late = venues.connect();
+    ASSERT_TRUE(gets(late, "AAPL", {R"("incomplete":true)"}));
 }
 
 TEST(CompositeGateway, TheBestOfFourFeedsIsALineWithItsVenuesAndThoseLeftOut) {

@@ -33,6 +33,10 @@ struct CompositeRing {
         ++published;
         return ++newest;
     }
+    std::uint64_t operator()(const feed::Level&) {
+        ADD_FAILURE() << "a composite without depth publishes a level";
+        return ++newest;
+    }
     std::uint64_t operator()(const feed::Gap& gap) {
         EXPECT_EQ(gap.channel, kCompositeChannel);
         EXPECT_EQ(gap.reason, feed::GapReason::venue);

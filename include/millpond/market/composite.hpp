@@ -9,6 +9,8 @@
 
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/market/level_sums.hpp>
+#include <millpond/market/quote_board.hpp>
 
 namespace millpond::market {
 
@@ -27,6 +29,10 @@ namespace millpond::market {
 /// A quote of the composite has the times of the event that caused it, and its ring number as `feed_sequence`. If the
 /// venues differ from those of the instrument's quote before, a BestVenues precedes it.
 ///
+/// With `depth`, the composite also has levels: sums of equal prices over the venues that take part, of which the best
+/// `depth` of each side are published after the last event of the venue's group, in a group with the quote. They are
+/// incomplete while the quote is, and while the board's levels of a venue that takes part are.
+///
 /// Publish: a function object that publishes an event and returns its ring number.
 ///
 /// Threads: one; counters may be read on any.
@@ -37,10 +43,14 @@ public:
         std::uint16_t channel{0};               ///< Of the composite's events.
         std::vector<std::uint64_t> venues{};    ///< Channels of each venue, 1 to 64 of them; bit c is channel c.
         std::uint32_t max_instruments{16'384};  ///< Of the ring.
+        /// Levels of a side, 0..10. The composite's channel sends as many (RingWriter::set_depth), and those of the
+        /// venues as many or more, but not all.
+        std::uint32_t depth{0};
+        const QuoteBoard* board{nullptr};  ///< Of the ring; needed for levels, and outlives the composite.
     };
 
     /// Throws std::invalid_argument for no venue or more than 64, a venue without a channel, a channel of two venues or
-    /// of the composite.
+    /// of the composite, more than 10 levels, or levels without a board.
     explicit Composite(const Options& options, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// Makes an instrument the member of a venue, an index in Options::venues. symbol: the composite's instrument,
@@ -58,6 +68,15 @@ public:
     /// worse than the best, else O(venues).
     template <class Publish>
     void on(const feed::Quote& quote, std::uint64_t number, Publish&& publish) noexcept;
+    /// Applies a level or a trade, after which the group of the venue may end. O(venues x depth) if it does.
+    template <class Publish>
+    void on(const feed::Level& level, std::uint64_t number, Publish&& publish) noexcept {
+        follow_group(level, number, publish);
+    }
+    template <class Publish>
+    void on(const feed::Trade& trade, std::uint64_t number, Publish&& publish) noexcept {
+        follow_group(trade, number, publish);
+    }
     /// Applies a Clear. O(venues); of a whole channel O(1).
     template <class Publish>
     void on(const feed::Clear& clear, std::uint64_t number, Publish&& publish) noexcept;
@@ -79,6 +98,8 @@ public:
     [[nodiscard]] bool takes_part(std::uint16_t channel) const noexcept {
         return channel < feed::kMaxCompositeChannels && (channels_ >> channel & 1U) != 0;
     }
+    /// The most events that `renew` publishes of a symbol.
+    [[nodiscard]] std::size_t max_events() const noexcept { return 2 + (depth_ == 0 ? 0 : 1 + 2 * depth_); }
     /// Symbols that have an instrument of a venue.
     [[nodiscard]] const core::Tally& symbols() const noexcept { return symbols_; }
     /// Quotes published.
@@ -117,7 +138,7 @@ private:
         std::uint64_t number{0};          // ring number of its newest quote or Clear; 0: none
         std::uint8_t channel{0};          // of its quote; without one, the channel that is not known
         LeftOut left_out{LeftOut::none};  // that channel is left out
-        bool has_instrument{false};
+        feed::InstrumentId instrument{feed::kNoInstrument};
     };
     /// What was published last.
     struct Best {
@@ -137,7 +158,9 @@ private:
         feed::InstrumentId instrument{feed::kNoInstrument};
         std::uint32_t generation{0};  // generation_ when the members were checked last
         bool venues_changed{true};    // since the last BestVenues
-        bool must_publish{false};     // the published quote is incomplete because of a Gap of the composite
+        bool must_publish{false};     // what was published is incomplete because of a Gap of the composite
+        bool levels_changed{false};   // of a member, since they were published
+        bool has_levels{false};       // those that were published are complete
     };
     /// What caused a change.
     struct Cause {
@@ -199,6 +222,14 @@ private:
     [[nodiscard, gnu::always_inline]] Best best_of(const Symbol& symbol, std::size_t base) const noexcept;
     [[nodiscard]] std::uint64_t flags_of(const Symbol& symbol, std::size_t base, const Best& best) const noexcept;
     [[gnu::cold]] [[nodiscard]] bool is_halted(std::size_t base) const noexcept;
+    template <class Event, class Publish>
+    void follow_group(const Event& event, std::uint64_t number, Publish& publish) noexcept;
+    /// Adds up the levels of the members. Returns false if those of one are incomplete.
+    [[nodiscard]] bool sum_levels(std::size_t base, LevelSums& bids, LevelSums& asks) const noexcept;
+    /// Publishes the levels that changed; all if readers cannot know the others. has_quote: it follows in the group.
+    template <class Publish>
+    void publish_levels(Symbol& symbol, std::size_t base, const feed::Quote& quote, bool has_quote,
+                        Publish& publish) noexcept;
     template <class Publish>
     void publish_if_changed(Symbol& symbol, std::size_t base, const Cause& cause, Publish& publish) noexcept;
     void count_flags(std::uint64_t before, std::uint64_t now) noexcept;
@@ -208,6 +239,8 @@ private:
     std::uint64_t known_{0};  // channels whose members without a quote have none
     std::uint64_t ended_{0};  // channels whose session has ended by its status
     std::uint16_t channel_;
+    std::uint32_t depth_;
+    const QuoteBoard* board_;
     std::uint32_t generation_{1};
     std::uint64_t gapped_{0};  // ring number of the composite's newest Gap
     std::size_t pending_{0};   // symbols that renew has yet to check, from next_ on

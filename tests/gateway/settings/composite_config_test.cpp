@@ -10,6 +10,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/feeds/bbo28/settings.hpp"
+#include "gateway/feeds/itch/settings.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/symbol_names.hpp"
 #include "gateway/settings/value.hpp"
@@ -64,6 +65,12 @@ TEST(CompositeConfig, NamesWhatCannotTakePart) {
     EXPECT_THAT(error_of([](Config& c) { c.composites[0].channel = 1; }), HasSubstr("channel '1' is used twice"));
     EXPECT_THAT(error_of([](Config& c) { c.composites.emplace_back(); }), HasSubstr("venue 'BEST' is used twice"));
     EXPECT_THAT(error_of([](Config& c) { c.composites[0].ring = "x"; }), HasSubstr("ring 'x' does not exist"));
+    EXPECT_THAT(error_of([](Config& c) { c.composites[0].depth = 3; }), HasSubstr("has depth 0, the composite 3"));
+    EXPECT_THAT(error_of([](Config& c) {
+                    for (auto& feed : c.feeds) feed.use<itch::Settings>().depth = feed::kFullDepth;
+                    c.composites[0].depth = 3;
+                }),
+                HasSubstr("has depth \"full\"; levels of a composite need a number, at least 3"));
     EXPECT_THAT(error_of([](Config& c) {
                     c.composites.clear();
                     c.symbols.file = "names.csv";

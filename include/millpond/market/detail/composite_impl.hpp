@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <millpond/market/composite.hpp>
@@ -16,6 +19,8 @@ namespace millpond::market {
 inline Composite::Composite(const Options& options, std::pmr::memory_resource* memory)
     : venues_(options.venues),
       channel_(options.channel),
+      depth_(options.depth),
+      board_(options.board),
       places_(options.max_instruments, memory),
       symbol_(memory),
       bids_(memory),
@@ -30,6 +35,9 @@ inline Composite::Composite(const Options& options, std::pmr::memory_resource* m
     }
     if (takes_part(channel_))
         throw std::invalid_argument("composite: channel " + std::to_string(channel_) + " is its own");
+    if (depth_ > kMaxCompositeDepth)
+        throw std::invalid_argument("composite: depth " + std::to_string(depth_) + " is not in 0..10");
+    if (depth_ != 0 && board_ == nullptr) throw std::invalid_argument("composite: levels without a board");
     // Each symbol has an instrument of its own.
     const std::size_t symbols = options.max_instruments;
     symbol_.resize(symbols);
@@ -64,8 +72,8 @@ inline bool Composite::add(feed::InstrumentId symbol, feed::InstrumentId member,
     if (places_[symbol].symbol != kNone && places_[symbol].venue != kNone) return refuse();
     const auto index = places_[symbol].symbol != kNone ? places_[symbol].symbol : create(symbol);
     auto& added = members_[base_of(index) + venue];
-    if (added.has_instrument) return refuse();
-    added.has_instrument = true;
+    if (added.instrument != feed::kNoInstrument) return refuse();
+    added.instrument = member;
     places_[member] = {index, static_cast<std::uint32_t>(venue)};
     symbol_[index].generation = 0;
     cause_ = {.number = 0, .exchange_utc_ns = 0, .receive_utc_ns = utc_ns, .receive_ticks = 0};
@@ -114,6 +122,7 @@ inline Composite::State Composite::state_of(const Member& member, std::size_t ve
 inline void Composite::check(Symbol& symbol, std::size_t base) noexcept {
     symbol.generation = generation_;
     symbol.must_publish = symbol.number != 0 && symbol.number < gapped_;
+    symbol.levels_changed = depth_ != 0;
     for (std::size_t venue = 0; venue < venues_.size(); ++venue) {
         auto& member = members_[base + venue];
         const auto state = state_of(member, venue);
@@ -171,7 +180,8 @@ inline std::uint64_t Composite::flags_of(const Symbol& symbol, std::size_t base,
 inline bool Composite::is_halted(std::size_t base) const noexcept {
     const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(base);
     return std::none_of(begin, begin + static_cast<std::ptrdiff_t>(venues_.size()), [](const Member& member) {
-        return member.has_instrument && (member.left_out == LeftOut::none || member.left_out == LeftOut::not_firm);
+        return member.instrument != feed::kNoInstrument &&
+               (member.left_out == LeftOut::none || member.left_out == LeftOut::not_firm);
     });
 }
 
@@ -188,7 +198,8 @@ inline void Composite::count_flags(std::uint64_t before, std::uint64_t now) noex
 template <class Publish>
 void Composite::publish_if_changed(Symbol& symbol, std::size_t base, const Cause& cause, Publish& publish) noexcept {
     const auto best = best_of(symbol, base);
-    if (best == symbol.best && !symbol.venues_changed && !symbol.must_publish) return;
+    const bool has_quote = best != symbol.best || symbol.venues_changed || symbol.must_publish;
+    if (!has_quote && !symbol.levels_changed) return;
     // Nothing is known of a symbol before its first quote.
     if (symbol.number == 0 && best.bid_size == 0 && best.ask_size == 0) return;
     if (symbol.venues_changed || best.bid_channels != symbol.best.bid_channels ||
@@ -221,12 +232,94 @@ void Composite::publish_if_changed(Symbol& symbol, std::size_t base, const Cause
     quote.receive_utc_ns = cause.receive_utc_ns;
     quote.receive_ticks = cause.receive_ticks;
     quote.feed_sequence = cause.number;
+    if (depth_ != 0) {
+        publish_levels(symbol, base, quote, has_quote, publish);
+        if (!has_quote) return;
+        quote.flags |= feed::kLast;
+    }
     symbol.number = publish(quote);
     symbol.must_publish = false;
     if (((best.flags ^ symbol.best.flags) & (feed::kLocked | feed::kCrossed)) != 0) [[unlikely]]
         count_flags(symbol.best.flags, best.flags);
     symbol.best = best;
     quotes_.add();
+}
+
+inline bool Composite::sum_levels(std::size_t base, LevelSums& bids, LevelSums& asks) const noexcept {
+    bool is_complete = true;
+    std::array<BoardLevel, std::size_t{2} * kMaxBoardDepth> levels;
+    for (std::size_t venue = 0; venue < venues_.size(); ++venue) {
+        const auto& member = members_[base + venue];
+        if (member.left_out != LeftOut::none || member.instrument == feed::kNoInstrument) continue;
+        const auto record = board_->levels(member.instrument, levels);
+        const auto channel = record.event.channel;
+        if (record.state == RecordState::none || !has_channel(venue, channel) ||
+            record.number <= channel_state_[channel].cleared) {
+            is_complete = is_complete && bids_[base + venue].size == 0 && asks_[base + venue].size == 0;
+            continue;
+        }
+        if ((ended_ >> channel & 1U) != 0) continue;
+        if (record.state != RecordState::whole || (record.event.flags & feed::kIncomplete) != 0 ||
+            record.number <= channel_state_[channel].gapped) {
+            is_complete = false;
+            continue;
+        }
+        bids.add(std::span{levels}.first(record.event.bids));
+        asks.add(std::span{levels}.subspan(board_->max_depth(), record.event.asks));
+    }
+    return is_complete;
+}
+
+template <class Publish>
+void Composite::publish_levels(Symbol& symbol, std::size_t base, const feed::Quote& quote, bool has_quote,
+                               Publish& publish) noexcept {
+    LevelSums bids{feed::Side::bid, depth_};
+    LevelSums asks{feed::Side::ask, depth_};
+    const bool is_complete = sum_levels(base, bids, asks) && (quote.flags & feed::kIncomplete) == 0;
+    const bool restarts = symbol.must_publish || is_complete != symbol.has_levels;
+    symbol.has_levels = is_complete;
+    symbol.levels_changed = false;
+    feed::Level level;
+    level.instrument = symbol.instrument;
+    level.channel = channel_;
+    level.flags = static_cast<std::uint16_t>((restarts ? feed::kSnapshot : 0) | (is_complete ? 0 : feed::kIncomplete));
+    level.exchange_utc_ns = quote.exchange_utc_ns;
+    level.receive_utc_ns = quote.receive_utc_ns;
+    level.receive_ticks = quote.receive_ticks;
+    level.feed_sequence = quote.feed_sequence;
+    // One event behind, because the last one of the group is marked.
+    bool is_waiting = restarts;  // without a side: all levels are void
+    auto visit = [&](feed::Side side, const BoardLevel& changed) {
+        if (is_waiting) publish(level);
+        is_waiting = true;
+        level.side = side;
+        level.price = changed.price;
+        level.size = changed.size;
+        level.orders = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(changed.orders, std::numeric_limits<std::uint32_t>::max()));
+    };
+    std::array<BoardLevel, std::size_t{2} * kMaxBoardDepth> before;
+    const auto record = board_->levels(symbol.instrument, before);
+    const bool has_before =
+        !restarts && record.state == RecordState::whole && record.number > board_->cleared(channel_);
+    bids.visit_changes(std::span{before}.first(has_before ? record.event.bids : 0), visit);
+    asks.visit_changes(std::span{before}.subspan(board_->max_depth(), has_before ? record.event.asks : 0), visit);
+    if (!is_waiting) return;
+    if (!has_quote) level.flags |= feed::kLast;
+    publish(level);
+}
+
+template <class Event, class Publish>
+void Composite::follow_group(const Event& event, std::uint64_t number, Publish& publish) noexcept {
+    if (depth_ == 0 || event.instrument >= places_.size()) return;
+    const auto [index, venue] = places_[event.instrument];
+    if (venue == kNone || !has_channel(venue, event.channel)) return;
+    auto& symbol = symbol_[index];
+    if (std::is_same_v<Event, feed::Level>) symbol.levels_changed = true;
+    if (!symbol.levels_changed || (event.flags & feed::kLast) == 0) return;
+    if (symbol.generation != generation_) check(symbol, base_of(index));
+    const Cause cause{number, event.exchange_utc_ns, event.receive_utc_ns, event.receive_ticks};
+    publish_if_changed(symbol, base_of(index), cause, publish);
 }
 
 template <class Publish>
@@ -253,7 +346,7 @@ void Composite::on(const feed::Quote& quote, std::uint64_t number, Publish&& pub
     const auto best_ask = symbol.best.ask_size != 0 ? symbol.best.ask_price : kNoAsk;
     const bool keeps_bid = bid == old_bid || std::max(bid.price, old_bid.price) < best_bid;
     const bool keeps_ask = ask == old_ask || std::min(ask.price, old_ask.price) > best_ask;
-    if (keeps_bid && keeps_ask && !symbol.venues_changed && !symbol.must_publish) return;
+    if (keeps_bid && keeps_ask && !symbol.venues_changed && !symbol.must_publish && !symbol.levels_changed) return;
     const Cause cause{number, quote.exchange_utc_ns, quote.receive_utc_ns, quote.receive_ticks};
     publish_if_changed(symbol, base, cause, publish);
 }
@@ -315,6 +408,7 @@ void Composite::on(const feed::Clear& clear, std::uint64_t number, Publish&& pub
     member.number = number;
     const bool is_complete = (clear.flags & feed::kIncomplete) == 0;
     leave_out(symbol, member, clear.channel, is_complete ? LeftOut::none : LeftOut::incomplete);
+    symbol.levels_changed = depth_ != 0;
     empty(base + venue);
     publish_if_changed(symbol, base, cause, publish);
 }
