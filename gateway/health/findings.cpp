@@ -217,6 +217,13 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                                 feed.ignored.count - feed.ignored.before, feed.listen),
                     1);
     }
+    if (feed.refused_prices.is_active(now)) {
+        add_finding(Stage::rejected, service::Severity::warning, feed.refused_prices.since,
+                    fmt::format("{} orders or levels have prices above 429,496.7295, which books cannot hold; their "
+                                "instruments are incomplete",
+                                feed.refused_prices.count - feed.refused_prices.before),
+                    2);
+    }
     if (feed.quotes_incomplete.holds) {
         add_finding(Stage::incomplete, service::Severity::warning, feed.quotes_incomplete.since,
                     fmt::format("incomplete quotes: {}, the first for {}", feed.instruments_incomplete,

@@ -238,6 +238,7 @@ bool Monitor::update_feeds(const Pipeline& pipeline, std::int64_t now, double sp
         state.missing.update(health.missing, now);
         state.rejected.update(health.rejected, now);
         state.strays.update(health.strays, now);
+        state.refused_prices.update(health.refused_prices, now);
         state.crossed.update(health.crossed, now);
         state.books_incomplete = health.books_incomplete;
         state.some_books_incomplete.update(health.books_incomplete != 0, now);

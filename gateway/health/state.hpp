@@ -99,7 +99,8 @@ struct FeedState {
     Burst strays;    ///< Datagrams of another session that was not confirmed.
     Burst ignored;   ///< Packets of the feed's server that were ignored.
     Burst missing;
-    Burst crossed;  ///< Books that were crossed or locked while their instrument traded.
+    Burst refused_prices;  ///< Orders and levels with prices that books cannot hold.
+    Burst crossed;         ///< Books that were crossed or locked while their instrument traded.
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
     std::vector<LineState> lines;     ///< Empty for a feed with one line.

@@ -44,6 +44,7 @@ struct FeedHealth {
     std::uint64_t rejected{0};          ///< Messages that were rejected, or of an unknown type.
     std::uint64_t missing{0};           ///< Missing sequence numbers.
     std::uint64_t strays{0};            ///< Datagrams of another session that was not confirmed.
+    std::uint64_t refused_prices{0};    ///< Orders and levels with prices that books cannot hold.
     std::uint64_t crossed{0};           ///< Books that were crossed or locked while their instrument traded.
     std::uint64_t books_incomplete{0};  ///< Books of a feed with depth or orders that are incomplete now.
     Table table{};                      ///< Zeros if the decoder has no table.

@@ -198,6 +198,7 @@ public:
             health.table = {.used = decoder_.live_orders().read(),
                             .refused = decoder_.refused_orders().read(),
                             .clears = counters.clears.read()};
+            health.refused_prices = decoder_.books().refused_prices().read();
             health.crossed = decoder_.books().crossed_books().read();
             if (decoder_.books().has_depth()) health.books_incomplete = decoder_.books().incomplete_books().read();
         }

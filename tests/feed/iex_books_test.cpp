@@ -307,7 +307,8 @@ TEST_F(IexDeepTest, APriceThatDoesNotFitMakesItsInstrumentIncomplete) {
     send({kept(writer_.system_event('O')), level('5', 110, 100), level('5', 7'000'000'000, 1, true, "BRKA")});
     EXPECT_EQ(name(seen_.quotes.back().instrument), "BRKA");
     EXPECT_EQ(seen_.quotes.back().flags, kIncomplete | kLast);
-    EXPECT_EQ(counter("orders_refused"), 1U);
+    EXPECT_EQ(counter("prices_refused"), 1U);
+    EXPECT_EQ(counter("orders_refused"), 0U);  // which means a full table
     send({level('5', 109, 100)});
     EXPECT_EQ(seen_.quotes.back().flags, kLast);
 }
@@ -398,6 +399,22 @@ TEST_F(IexDeepPlusTest, AModificationHasTheNewTotalAndSaysWhetherPriorityIsKept)
     EXPECT_EQ(seen_.orders.back().price, venue(98));
     EXPECT_EQ(seen_.books[0][0], (SideView{{venue(99), {50, 1}}, {venue(98), {400, 1}}}));
     EXPECT_EQ(seen_.quotes.back().bid_price, venue(99));
+}
+
+TEST_F(IexDeepPlusTest, APriceThatDoesNotFitMakesItsInstrumentIncompleteAndIsNotAFullTable) {
+    constexpr std::int64_t kTooHigh = 7'000'000'000;
+    send({kept(writer_.system_event('O')), add(1, '8', 300, 100), add(2, '8', 50, kTooHigh, "BRKA")});
+    EXPECT_EQ(counter("prices_refused"), 1U);
+    EXPECT_EQ(name(seen_.quotes.back().instrument), "BRKA");
+    EXPECT_EQ(seen_.quotes.back().flags, kIncomplete | kLast);
+    send({add(3, '5', 50, 101, "MSFT"), kept(writer_.order_modified("MSFT", 3, 50, kTooHigh, true))});
+    EXPECT_EQ(counter("prices_refused"), 2U);
+    EXPECT_EQ(counter("orders_refused"), 0U);
+    EXPECT_EQ(seen_.quotes.back().ask_size, 0U);  // the order is not at its former price
+    EXPECT_EQ(seen_.quotes.back().flags, kIncomplete | kLast);
+    send({add(4, '8', 10, 101)});
+    EXPECT_EQ(seen_.quotes.back().bid_price, venue(101));
+    EXPECT_EQ(seen_.quotes.back().flags, kLast);
 }
 
 TEST_F(IexDeepPlusTest, ANumberMayBeUsedAgainAfterItsRemoval) {

@@ -119,6 +119,8 @@ public:
     [[nodiscard]] bool has_depth() const noexcept { return depth_ != 0 || sends_orders_; }
     /// Orders and price levels that did not fit.
     [[nodiscard]] const core::Tally& refused_orders() const noexcept { return refused_orders_; }
+    /// Orders and levels with prices that books cannot hold.
+    [[nodiscard]] const core::Tally& refused_prices() const noexcept { return refused_prices_; }
     [[nodiscard]] const core::Tally& inconsistent_orders() const noexcept { return inconsistent_; }
     /// Calls visit(name, help, tally) for each counter that is not in counters().
     template <class Visitor>
@@ -284,6 +286,7 @@ protected:
     DecodeCounters counters_;
     core::Tally unknown_orders_;
     core::Tally refused_orders_;
+    core::Tally refused_prices_;
     core::Tally inconsistent_;
     core::Tally other_stocks_;
     core::Tally unsorted_;

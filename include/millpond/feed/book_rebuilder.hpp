@@ -75,8 +75,8 @@ public:
     /// Number of changes since `begin` that contradict the books: of orders that do not exist, or that differ from the
     /// message. Above 0, the messages are probably of another session.
     [[nodiscard]] std::uint64_t contradictions() const noexcept { return contradictions_in_all() - before_; }
-    /// Number of orders and levels since `begin` for which there was no room.
-    [[nodiscard]] std::uint64_t refused() const noexcept { return decoder_.refused_orders().read() - refused_before_; }
+    /// Number of orders and levels since `begin` for which there was no room, or whose price does not fit.
+    [[nodiscard]] std::uint64_t refused() const noexcept { return refused_in_all() - refused_before_; }
 
     /// Prepares hand_over, which needs it if orders are sent; more datagrams may follow.
     /// O(capacity of the books + orders x log orders).
@@ -114,6 +114,9 @@ private:
     };
     static void ignore(std::span<const std::byte>, const DecodeResult&) noexcept {}
     [[nodiscard]] auto target() noexcept { return DecoderTarget{decoder_, newest_, &ignore}; }
+    [[nodiscard]] std::uint64_t refused_in_all() const noexcept {
+        return decoder_.refused_orders().read() + decoder_.books().refused_prices().read();
+    }
     [[nodiscard]] std::uint64_t contradictions_in_all() const noexcept;
 
     InstrumentTable instruments_;
@@ -181,7 +184,7 @@ void BookRebuilder<Decoder>::begin(const Session& session, std::int64_t midnight
     Sequencing<Decoder>::announce(session, announcement);
     to.decode(announcement, {});
     before_ = contradictions_in_all();
-    refused_before_ = decoder_.refused_orders().read();
+    refused_before_ = refused_in_all();
 }
 
 template <class Decoder>

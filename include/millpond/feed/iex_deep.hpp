@@ -132,7 +132,7 @@ void IexDeep::apply_own(char type, std::uint16_t book, const IexMessage& message
     if (!fits(price)) {
         if (groups_.is_open(book)) dropped_.add();
         lose_group(book, is_complete);
-        return settle(OrderBooks::Outcome::full, book, Changes<Handler>{}, message, handler);
+        return settle(OrderBooks::Outcome::price_too_high, book, Changes<Handler>{}, message, handler);
     }
     const Change change{
         .price = static_cast<std::uint32_t>(price), .shares = message.size(at::kSizeAt), .is_bid = type == '8'};

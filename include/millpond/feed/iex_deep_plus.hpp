@@ -114,7 +114,7 @@ void IexDeepPlus::on_added(std::uint16_t book, const IexMessage& message, Handle
     const auto shares = message.size(at::kSizeAt);
     const auto price = message.number(at::kPriceAt);
     if (shares == 0 || (side != at::kBuy && side != at::kSell)) return reject(book, message, handler);
-    if (!fits(price)) return settle(OrderBooks::Outcome::full, book, Changes<Handler>{}, message, handler);
+    if (!fits(price)) return settle(OrderBooks::Outcome::price_too_high, book, Changes<Handler>{}, message, handler);
     const auto number = static_cast<std::uint64_t>(message.number(at::kOrderAt));
     const OrderStore::Order order{number, static_cast<std::uint32_t>(price), shares, 0, book, side == at::kBuy};
     auto changes = changes_of<Handler>(order.is_bid);
@@ -137,7 +137,7 @@ void IexDeepPlus::on_modified(std::uint16_t book, const IexMessage& message, Ord
     if (!fits(price)) {
         static_cast<void>(order_books_.remove(order));
         report_reduced(OrderAction::remove, before, before.shares, handler, changes);
-        return settle(OrderBooks::Outcome::full, book, changes, message, handler);
+        return settle(OrderBooks::Outcome::price_too_high, book, changes, message, handler);
     }
     const bool keeps_priority = (message.flags() & at::kKeepsPriority) != 0;
     const auto now = static_cast<std::uint32_t>(price);

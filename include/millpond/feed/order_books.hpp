@@ -60,6 +60,7 @@ public:
         full,  ///< Orders, levels or the level's total are full. The change had no effect, except that a replacement
                ///< has removed the old order.
         too_many_shares,  ///< The order had fewer shares and was removed.
+        price_too_high,   ///< A book cannot hold the price. The change had no effect.
     };
 
     /// Throws std::invalid_argument if an option is out of range.

@@ -210,6 +210,7 @@ TEST(Findings, RejectedIgnoredAndDamagedMessagesAreFindingsForTenSeconds) {
     auto feed = good_feed();
     feed.corrupt.update(2, kNow);
     feed.rejected.update(3, kNow);
+    feed.refused_prices.update(5, kNow);
     feed.crossed.update(2, kNow);
     feed.strays.update(4, kNow);
     feed.no_request_server.update(true, kNow);
@@ -220,7 +221,11 @@ TEST(Findings, RejectedIgnoredAndDamagedMessagesAreFindingsForTenSeconds) {
                                    is(Stage::other_session, service::Severity::warning, kNow),
                                    is(Stage::request_server, service::Severity::warning, kNow),
                                    is(Stage::rejected, service::Severity::warning, kNow),
+                                   is(Stage::rejected, service::Severity::warning, kNow),
                                    is(Stage::books_crossed, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[4].text,
+              "5 orders or levels have prices above 429,496.7295, which books cannot hold; their instruments are "
+              "incomplete");
     EXPECT_EQ(found.back().text, "2 groups left a book crossed or locked while its instrument traded");
     EXPECT_EQ(found[0].text, "2 datagrams had a wrong checksum and were dropped");
     EXPECT_EQ(found[1].text, "4 datagrams of another session were ignored");

@@ -41,11 +41,13 @@ void BookPublisher<Books>::settle(OrderBooks::Outcome outcome, std::uint16_t boo
         switch (outcome) {
             case unknown_order: unknown_orders_.add(); break;
             case full: refused_orders_.add(); break;
+            case price_too_high: refused_prices_.add(); break;
             default: inconsistent_.add();
         }
     }
     const bool was_applied = outcome == done || outcome == too_many_shares;
-    (was_applied ? counters_.applied : outcome == full ? counters_.refused : counters_.rejected).add();
+    const bool was_refused = outcome == full || outcome == price_too_high;
+    (was_applied ? counters_.applied : was_refused ? counters_.refused : counters_.rejected).add();
     if constexpr (kHandlesBooks<Handler>) {
         publish_group(book, changes, context, handler);
     } else {

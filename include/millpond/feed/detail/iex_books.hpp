@@ -79,6 +79,13 @@ public:
         self().swap_open(rebuilt, arrival.receive_utc_ns);
         return true;
     }
+    /// Calls visit(name, help, tally) for each counter that is not in counters().
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        BookPublisher::visit_counters(visitor);
+        visitor("prices_refused", "Orders or price levels with prices above 429,496.7295, which books cannot hold.",
+                refused_prices());
+    }
     /// True once the session's last message was applied; then false until the next one.
     [[nodiscard]] bool take_end() noexcept { return std::exchange(ended_, false); }
 
