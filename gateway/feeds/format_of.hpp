@@ -58,6 +58,10 @@ public:
         complete(std::any_cast<Settings&>(any), feed, user);
     }
     void check(const std::any& any) const final { check(typed(any)); }
+    [[nodiscard]] net::SocketAddress snapshot_server(const std::any& any) const final {
+        if constexpr (requires(const Settings& settings) { settings.snap; }) return typed(any).snap;
+        return {};
+    }
     [[nodiscard]] market::ChannelDepth depth(const std::any& any) const final { return depth(typed(any)); }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const std::any& any,
                                              const FeedHost& host) const final {

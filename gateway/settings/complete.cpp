@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -179,6 +180,21 @@ void complete_feeds(Config& config, Errors& errors) {
             complete_lines(feed, user);
             if (!feed.line_b.empty()) addresses.add(feed.line_b, user, feed.interface_b);
         });
+    }
+}
+
+/// Refuses feeds of two formats at one server whose requests do not name the format.
+void check_snapshot_servers(const Config& config, Errors& errors) {
+    std::map<std::string, const FeedConfig*> feeds;  // by server
+    for (const auto& feed : config.feeds) {
+        const auto server = feed.origin.is_bad ? net::SocketAddress{} : feed.format.snapshot_server();
+        if (server.empty()) continue;
+        const auto& first = *feeds.try_emplace(server.to_string(), &feed).first->second;
+        if (first.format.name() == feed.format.name()) continue;
+        errors.add(
+            fmt::format("{}: snap '{}': is the server of feed '{}', which is {}, and a request does not say "
+                        "which of both it is for: use a server for each",
+                        user_of(feed), server.to_string(), first.name, first.format.name()));
     }
 }
 
@@ -422,6 +438,7 @@ void complete(Config& config) {
     Errors errors;
     complete_rings(config, errors);
     complete_feeds(config, errors);
+    check_snapshot_servers(config, errors);
     complete_composites(config, errors);
     check_capacities(config, errors);
     complete_sinks(config, errors);

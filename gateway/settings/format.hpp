@@ -16,6 +16,7 @@
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/sequencing.hpp>
 #include <millpond/market/quote_board.hpp>
+#include <millpond/net/socket_address.hpp>
 
 #include "service/log_function.hpp"
 #include "service/settings/schema.hpp"
@@ -71,6 +72,8 @@ public:
     [[nodiscard]] virtual std::unique_ptr<Feed> open(const FeedConfig& feed, const std::any& settings,
                                                      const FeedHost& host) const = 0;
 
+    /// A server whose requests do not name the format, so that it serves feeds of one format only; empty: none.
+    [[nodiscard]] virtual net::SocketAddress snapshot_server(const std::any& settings) const = 0;
     /// The parts of its books that a feed with these settings sends.
     [[nodiscard]] virtual market::ChannelDepth depth(const std::any& settings) const = 0;
 
@@ -101,6 +104,7 @@ public:
     void complete(FeedConfig& feed, const std::string& user) { kind_->complete(settings_, feed, user); }
     void check() const { kind_->check(settings_); }
     [[nodiscard]] market::ChannelDepth depth() const { return kind_->depth(settings_); }
+    [[nodiscard]] net::SocketAddress snapshot_server() const { return kind_->snapshot_server(settings_); }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const FeedHost& host) const;
 };
 

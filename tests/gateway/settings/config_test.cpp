@@ -166,6 +166,13 @@ INSTANTIATE_TEST_SUITE_P(
               "gw.toml:2: [[feed]] '127.0.0.1:1': snap: needs snap_token_file"},
         Fault{"TokenWithoutSnap", "[[feed]]\nformat = 'iex-deep'\nlisten = '127.0.0.1:1'\nsnap_token_file = 't'",
               "gw.toml:1: [[feed]] '127.0.0.1:1': snap_token_file: needs snap"},
+        Fault{
+            "DeepAndDeepPlusAtOneSnapServer",
+            "state = '/tmp'\n[[feed]]\nname = 'a'\nformat = 'iex-deep'\nlisten = '127.0.0.1:1'\nsnap = '127.0.0.1:9'\n"
+            "snap_token_file = 't'\n[[feed]]\nname = 'b'\nformat = 'iex-deep-plus'\nlisten = '127.0.0.1:2'\n"
+            "snap = '127.0.0.1:9'\nsnap_token_file = 't'",
+            "gw.toml:8: [[feed]] 'b': snap '127.0.0.1:9': is the server of feed 'a', which is iex-deep, and a request "
+            "does not say which of both it is for: use a server for each"},
         Fault{"StartWithoutAServer", "[[feed]]\nformat = 'itch'\nlisten = '127.0.0.1:1'\nrerequest_start = false",
               "gw.toml:1: [[feed]] '127.0.0.1:1': rerequest_start: needs rerequest"},
         Fault{"BufferWithoutARebuild", "[[feed]]\nformat = 'itch'\nlisten = '127.0.0.1:1'\nrebuild_buffer = '1MiB'",
