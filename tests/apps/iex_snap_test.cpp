@@ -168,6 +168,42 @@ TEST_P(Snap, ANewSessionDuringASnapshotCancelsIt) {
     EXPECT_FALSE(peer.has_caller());
 }
 
+TEST_P(Snap, TwoLinesThatLoseAndANewSessionDuringTheSnapshotEndWithTheBooksOfTheNewSession) {
+    net::test::SoupBinPeer peer;
+    Lines lines{"snap-lines",
+                [&](gateway::FeedConfig& feed) {
+                    late(peer.address())(feed);
+                    feed.line_b = any_port();
+                    feed.reorder_us = 10'000'000;  // what one line loses, the other one brings
+                },
+                state_};
+    RingBooks books{lines};
+    const auto send_on_both = [&](std::size_t first, std::size_t last) {
+        for (auto i = first; i < last; ++i) {
+            if (i % 5 != 1) lines.send(0, session_.bytes[i]);
+            if (i % 5 != 3) lines.send(1, session_.bytes[i]);
+        }
+        ASSERT_TRUE(lines.settle());
+    };
+    send_on_both(500, 520);
+    accept(peer, lines);
+    const auto old_snapshot = snapshot_before(510);
+    peer.send(std::span{old_snapshot}.first(old_snapshot.size() / 2));
+    send_on_both(520, 540);
+    const auto old_session = std::exchange(session_, IexSession{format_, 300, 2, 9});
+    lines.send(0, session_.bytes[10]);                                            // both lines lose the beginning
+    for (std::size_t i = 540; i < 545; ++i) lines.send(1, old_session.bytes[i]);  // line B is behind
+    send_on_both(11, 60);
+    ASSERT_TRUE(lines.read_until([&] { return peer.has_left(); }));
+    accept(peer, lines);  // a request for the new session
+    send_on_both(60, 100);
+    peer.send(snapshot_before(80));  // at least what the feed had when it asked
+    send_on_both(100, 300);
+    expect_books_of_the_day(lines, books, 300);
+    EXPECT_EQ(lines.count("snap_snapshots"), 1U);
+    EXPECT_EQ(lines.count("snap_requests"), 2U);
+}
+
 TEST_P(Snap, AFeedThatStartsAfterTheEndOfItsSessionEndsItAndRequestsNothingMore) {
     session_.end();
     net::test::SoupBinPeer peer;
