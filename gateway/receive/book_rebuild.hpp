@@ -97,6 +97,18 @@ public:
     template <feed::EventHandler Handler>
     void adopt(Decoder& decoder, std::uint16_t channel, Handler& handler);
 
+    /// Publishes what `adopt` left of the directory and bands of the books, up to `max` instruments; those of a session
+    /// that is over are dropped. Returns the number of instruments, 0 if none is left.
+    template <feed::EventHandler Handler>
+    std::size_t publish_announcements(const Decoder& decoder, std::size_t max, Handler& handler) {
+        if (!announces_) [[likely]]
+            return 0;
+        if (decoder.session() != session_) books_.drop_announcements();
+        const auto count = books_.publish_announcements(max, handler);
+        announces_ = books_.has_announcements();
+        return count;
+    }
+
     /// Starts an attempt when one is due, and ends one that is no longer needed; call it a few times a second.
     void beat(const Decoder& decoder) noexcept;
 
@@ -188,6 +200,7 @@ private:
     std::int64_t pause_ns_{0};
     std::int64_t next_snapshot_ns_{0};  // when the session's next snapshot may be requested
     bool refused_{false};               // the decoder refused the finished books
+    bool announces_{false};             // the books that were adopted have announcements left
     bool is_ahead_{false};              // the feed did not reach the books in time
     std::int64_t ready_ns_{0};          // when the books became ready; 0: they are not
     // Members of the rebuild thread.
@@ -221,6 +234,7 @@ void BookRebuild<Rules>::adopt(Decoder& decoder, std::uint16_t channel, Handler&
     const feed::Arrival arrival{.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = channel};
     const bool done = books_.hand_over(decoder, arrival, handler);
     if (done) rebuilds_.add();
+    announces_ = done && books_.has_announcements();
     refused_ = !done && goes_on;
     end_attempt(done);
 }

@@ -73,7 +73,7 @@ void BookRebuild<Rules>::beat(const Decoder& decoder) noexcept {
     }
     const bool is_another = decoder.session() != session_;  // the pause after a snapshot was for the one before
     if ((now < next_snapshot_ns_ && !is_another) || now < due_ns_) return;
-    if (phase_.load(std::memory_order_acquire) != Phase::none) return;  // sync "handed on": run
+    if (announces_ || phase_.load(std::memory_order_acquire) != Phase::none) return;  // sync "handed on": run
     session_ = decoder.session();
     target_ = decoder.sequence().next();
     attempt_midnight_ns_ = midnight_utc_ns_;

@@ -59,6 +59,10 @@ struct NoRebuild {
     static void on_datagram(std::span<const std::byte>) noexcept {}
     template <class Decoder, class Handler>
     static void adopt(Decoder&, std::uint16_t, Handler&) noexcept {}
+    template <class Decoder, class Handler>
+    static std::size_t publish_announcements(const Decoder&, std::size_t, Handler&) noexcept {
+        return 0;
+    }
     template <class Decoder>
     static void beat(const Decoder&) noexcept {}
     static void set_midnight(std::int64_t, bool) noexcept {}
@@ -250,6 +254,7 @@ private:
     static constexpr std::int64_t kSecondNs = 1'000'000'000;
     static constexpr std::uint32_t kBeatsToRejoin = 10;  // about a second
     static constexpr std::size_t kSnapshotSlice = 32;
+    static constexpr std::uint64_t kAnnouncements = 3;    // of an instrument, at most
     static constexpr std::uint64_t kSnapshotsOfRing = 8;  // of each beat, so that readers of the ring keep up
     static constexpr bool kSequenced = feed::Sequenced<Decoder>;
     /// Whether the decoder reads the datagrams that a SoupBinReceiver makes.
@@ -352,8 +357,9 @@ private:
     /// if there is nothing to do before the next beat.
     std::size_t publish_snapshots(Publisher& publisher) {
         if constexpr (kHasBooks) {
-            if (!decoder_.has_snapshots_due() || snapshot_budget_ == 0) [[likely]]
-                return 0;
+            if (snapshot_budget_ == 0) return 0;
+            if (!decoder_.has_snapshots_due()) [[likely]]
+                return publish_announcements(publisher);
             // The clock may be ahead of datagrams that wait in the socket, and times of a ring are not to go back.
             const feed::Arrival arrival{.receive_utc_ns = newest_utc_ns_, .receive_ticks = 0, .channel = channel_};
             const auto sent = decoder_.publish_snapshots(kSnapshotSlice, arrival, publisher);
@@ -361,6 +367,14 @@ private:
             return std::max<std::size_t>(sent, 1);
         }
         return 0;
+    }
+
+    /// Publishes the directory and bands of rebuilt books, likewise.
+    std::size_t publish_announcements(Publisher& publisher) {
+        if (!rebuild_) return 0;
+        const auto instruments = rebuild_->publish_announcements(decoder_, kSnapshotSlice, publisher);
+        snapshot_budget_ -= std::min<std::uint64_t>(kAnnouncements * instruments, snapshot_budget_);
+        return instruments;
     }
 
     std::uint16_t channel_;

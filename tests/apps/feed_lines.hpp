@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,10 +31,12 @@ struct Subscriber {
     void on(const feed::Status&) {}
     void on(const feed::Gap& gap) { gaps.push_back(gap); }
     void on(const feed::Clear& clear) { clears.push_back(clear); }
+    void on(const feed::Definition& definition) { defined.insert(definition.instrument); }
     void on(const queue::MissedRange& range) { missed += range.count(); }
     std::vector<feed::Quote> quotes;
     std::vector<feed::Gap> gaps;
     std::vector<feed::Clear> clears;
+    std::set<feed::InstrumentId> defined;  // in a directory entry
     std::uint64_t missed{0};
 };
 

@@ -143,6 +143,7 @@ TEST_F(Glimpse, AFeedThatStartsLateHasTheBooksOfTheDayOrderByOrder) {
     send(lines, next, 1'200);
     EXPECT_EQ(server.logins(), 1U);
     expect_books_of_the_day(lines, books, 1'200);
+    EXPECT_TRUE(lines.read_until([&] { return lines.subscriber.defined.size() == 20; }));  // of the snapshot
     EXPECT_EQ(lines.count("glimpse_snapshots"), 1U);
     EXPECT_EQ(lines.count("rebuild_failures"), 0U);
     EXPECT_TRUE(lines.subscriber.gaps.empty());

@@ -65,6 +65,7 @@ TEST_P(Snap, AFeedThatStartsLateHasTheBooksOfTheDay) {
     })) << lines.rebuild_failure();
     send(lines, next, 1'200);
     expect_books_of_the_day(lines, books, 1'200);
+    EXPECT_TRUE(lines.read_until([&] { return lines.subscriber.defined.size() == 20; }));  // of the snapshot
     EXPECT_EQ(lines.count("snap_snapshots"), 1U);
     EXPECT_EQ(lines.count("snap_requests"), 1U);
     EXPECT_EQ(lines.count("rebuild_failures"), 0U);

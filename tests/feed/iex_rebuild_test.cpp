@@ -35,6 +35,10 @@ struct DepthRecorder : Recorder {
         if (level.side != Side::none && level.size == 0) --levels[level.instrument];
         newest_flags[level.instrument] = level.flags;
     }
+    void on(const Definition& definition) { definitions.push_back(definition); }
+    void on(const Band& band) { bands.push_back(band); }
+    std::vector<Definition> definitions;
+    std::vector<Band> bands;
     std::map<InstrumentId, int> levels;
     std::map<InstrumentId, std::uint16_t> newest_flags;
 };
@@ -141,6 +145,40 @@ TEST_F(IexDeepRebuild, InstrumentsOfTheSnapshotAndOthersThatDoNotFitTogetherAreR
     const auto quotes = seen_.quotes.size();
     EXPECT_FALSE(hand_over());
     EXPECT_EQ(seen_.quotes.size(), quotes);
+}
+
+TEST_F(IexDeepRebuild, TheDirectoryAndShortSaleRestrictionsOfTheSnapshotAreEventsOfTheFeedsInstruments) {
+    send(5, {level('8', "MSFT", 100, 10), level('8', "AAPL", 100, 10)});
+    build(6, {kept(writer_.directory("AAPL", 0, 40)), kept(writer_.directory("FUND", 0x20, 100)),
+              kept(writer_.short_sale("AAPL", 1, 'A')), level('8', "AAPL", 100, 10)});
+    EXPECT_TRUE(seen_.definitions.empty());
+    ASSERT_TRUE(hand_over());
+    EXPECT_TRUE(seen_.definitions.empty());
+    EXPECT_EQ(rebuilt_.publish_announcements(1, seen_), 1U);
+    EXPECT_TRUE(rebuilt_.has_announcements());
+    while (rebuilt_.publish_announcements(1, seen_) != 0) continue;
+    ASSERT_EQ(seen_.definitions.size(), 2U);
+    EXPECT_EQ(seen_.definitions[0].instrument, id("AAPL"));
+    EXPECT_EQ(seen_.definitions[0].lot, 40U);
+    EXPECT_EQ(seen_.definitions[0].channel, 7);
+    EXPECT_EQ(seen_.definitions[0].feed_sequence, 6U);
+    EXPECT_EQ(seen_.definitions[0].receive_utc_ns, now_);
+    EXPECT_EQ(seen_.definitions[1].instrument, id("FUND"));
+    ASSERT_EQ(seen_.bands.size(), 1U);
+    EXPECT_EQ(seen_.bands[0].instrument, id("AAPL"));
+    EXPECT_EQ(seen_.bands[0].short_sale, ShortSale::restricted_now);
+}
+
+TEST_F(IexDeepRebuild, WhatWasAnnouncedIsForgottenWithTheNextAttempt) {
+    send(5, {level('8', "AAPL", 100, 10)});
+    build(5, {kept(writer_.directory("AAPL", 0, 40)), level('8', "AAPL", 100, 10)});
+    ASSERT_TRUE(hand_over());
+    while (rebuilt_.publish_announcements(8, seen_) != 0) continue;
+    send(7, {level('8', "AAPL", 100, 11)});
+    build(7, {level('8', "AAPL", 100, 11)});
+    ASSERT_TRUE(hand_over());
+    while (rebuilt_.publish_announcements(8, seen_) != 0) continue;
+    EXPECT_EQ(seen_.definitions.size(), 1U);
 }
 
 TEST_F(IexDeepPlusRebuild, AnInstrumentThatIsNotInTheSnapshotIsEmptyAtOnce) {

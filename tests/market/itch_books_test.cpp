@@ -319,6 +319,7 @@ struct Newest {
     void on(const feed::Status&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}
+    void move(feed::InstrumentId, feed::InstrumentId, std::uint64_t, const feed::Arrival&) {}
 };
 
 TEST_P(ItchDepth, BooksOfReadersAreIncompleteAfterALossUntilTheyAreSentAgain) {

@@ -101,8 +101,8 @@ public:
     /// from publish_snapshots. Returns false, with nothing changed, if an instrument does not fit, or if orders are
     /// sent and `prepare_to_move` was not called. O(books), without allocation.
     template <class Newest, EventHandler Handler, class OnMoved>
-    [[nodiscard]] bool adopt(BookPublisher& rebuilt, const Newest& newest, std::uint64_t sequence,
-                             const Arrival& arrival, Handler& handler, OnMoved&& on_moved);
+    [[nodiscard]] bool adopt(BookPublisher& rebuilt, Newest& newest, std::uint64_t sequence, const Arrival& arrival,
+                             Handler& handler, OnMoved&& on_moved);
 
     [[nodiscard]] const OrderBooks& order_books() const noexcept { return order_books_; }
     [[nodiscard]] DecodeCounters& counters() noexcept { return counters_; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -24,7 +25,7 @@ namespace millpond::feed {
 /// from datagrams of any source in nearly any order. The books replace the decoder's once both are at the same number.
 ///
 /// Threads: one at a time.
-/// Memory:  as a Decoder, 176 bytes per instrument and `held` datagrams, allocated and touched in the constructor.
+/// Memory:  as a Decoder, 440 bytes per instrument and `held` datagrams, allocated and touched in the constructor.
 template <class Decoder>
 class BookRebuilder {
 public:
@@ -89,14 +90,29 @@ public:
     template <EventHandler Handler>
     [[nodiscard]] bool hand_over(Decoder& to, const Arrival& arrival, Handler& handler);
 
+    /// Publishes the newest Definition and Bands of up to `max` instruments, after hand_over and before the next begin.
+    /// Returns the number of instruments, 0 if none is left.
+    template <EventHandler Handler>
+    std::size_t publish_announcements(std::size_t max, Handler& handler);
+    [[nodiscard]] bool has_announcements() const noexcept { return next_announcement_ < instruments_.size(); }
+    /// Forgets those that were not published.
+    void drop_announcements() noexcept { next_announcement_ = kNone; }
+
 private:
-    /// The newest quote and state of each instrument.
+    static constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+
+    /// The newest quote, state and announcements of each instrument.
     struct Newest {
         explicit Newest(std::size_t instruments, std::pmr::memory_resource* memory)
-            : quotes(instruments, memory), states(instruments, memory) {}
+            : quotes(instruments, memory), states(instruments, memory), announcements(instruments, memory) {}
         void on(const Quote& quote) noexcept { quotes[quote.instrument] = quote; }
         void on(const Status& status) noexcept {
             (status.instrument == kNoInstrument ? channel : states[status.instrument]) = status;
+        }
+        void on(const Definition& definition) noexcept { announcements[definition.instrument].definition = definition; }
+        void on(const Band& band) noexcept {
+            auto& announced = announcements[band.instrument];
+            (band.band == BandKind::short_sale ? announced.short_sale : announced.collar) = band;
         }
         void on(const Trade&) noexcept {}
         void on(const TradeBreak&) noexcept {}
@@ -106,10 +122,26 @@ private:
         void forget() noexcept;
         /// Gives all events this sequence number.
         void renumber(std::uint64_t number) noexcept;
+        /// Makes the announcements of an instrument those of one of the decoder that takes the books.
+        void move(InstrumentId from, InstrumentId to, std::uint64_t number, const Arrival& arrival) noexcept;
 
+        /// What is published again of an instrument, beside its quote and state.
+        struct Announced {
+            Definition definition{};
+            Band collar{};
+            Band short_sale{};
+            bool is_moved{false};
+            template <class Visitor>
+            void visit(Visitor&& visitor) {
+                visitor(definition);
+                visitor(collar);
+                visitor(short_sale);
+            }
+        };
         // Entries without an event have the sequence number 0.
         std::pmr::vector<Quote> quotes;
         std::pmr::vector<Status> states;
+        std::pmr::vector<Announced> announcements;
         Status channel{};
     };
     static void ignore(std::span<const std::byte>, const DecodeResult&) noexcept {}
@@ -126,6 +158,7 @@ private:
     Arrival arrival_;          // of all datagrams
     std::uint64_t before_{0};  // contradictions of earlier attempts
     std::uint64_t refused_before_{0};
+    std::size_t next_announcement_{kNone};  // of the instrument that is published next
 };
 
 template <class Decoder>
@@ -139,7 +172,25 @@ template <class Decoder>
 void BookRebuilder<Decoder>::Newest::forget() noexcept {
     for (auto& quote : quotes) quote.feed_sequence = 0;
     for (auto& state : states) state.feed_sequence = 0;
+    for (auto& announced : announcements) {
+        announced.visit([](auto& event) { event.feed_sequence = 0; });
+        announced.is_moved = false;
+    }
     channel.feed_sequence = 0;
+}
+
+template <class Decoder>
+void BookRebuilder<Decoder>::Newest::move(InstrumentId from, InstrumentId to, std::uint64_t number,
+                                          const Arrival& arrival) noexcept {
+    announcements[from].is_moved = true;
+    announcements[from].visit([&](auto& event) {
+        if (event.feed_sequence == 0) return;
+        event.instrument = to;
+        event.channel = arrival.channel;
+        event.feed_sequence = number;
+        event.receive_utc_ns = arrival.receive_utc_ns;
+        event.receive_ticks = arrival.receive_ticks;
+    });
 }
 
 template <class Decoder>
@@ -198,7 +249,25 @@ void BookRebuilder<Decoder>::add(std::span<const std::byte> datagram) {
 template <class Decoder>
 template <EventHandler Handler>
 bool BookRebuilder<Decoder>::hand_over(Decoder& to, const Arrival& arrival, Handler& handler) {
-    return !arbiter_.holding() && to.adopt(decoder_, newest_, arrival, handler);
+    if (arbiter_.holding() || !to.adopt(decoder_, newest_, arrival, handler)) return false;
+    next_announcement_ = 0;
+    return true;
+}
+
+template <class Decoder>
+template <EventHandler Handler>
+std::size_t BookRebuilder<Decoder>::publish_announcements(std::size_t max, Handler& handler) {
+    std::size_t count = 0;
+    for (; count < max && has_announcements(); ++next_announcement_, ++count) {
+        auto& announced = newest_.announcements[next_announcement_];
+        if (!announced.is_moved) continue;
+        announced.visit([&]<class Event>(const Event& event) {
+            if constexpr (HandlerOf<Handler, Event>) {
+                if (event.feed_sequence != 0) handler.on(event);
+            }
+        });
+    }
+    return count;
 }
 
 }  // namespace millpond::feed

@@ -100,7 +100,7 @@ public:
     /// Returns false, with nothing changed, unless those are complete and at the same number of the same session, and
     /// wants_rebuild() is true.
     template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(IexDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler)
+    [[nodiscard]] bool adopt(IexDecoder& rebuilt, Newest& newest, const Arrival& arrival, Handler& handler)
         requires HasBooks<Messages>
     {
         const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();

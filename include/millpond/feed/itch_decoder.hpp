@@ -93,7 +93,7 @@ public:
     /// Swaps its books with those of `rebuilt` (ItchBookBuilder::adopt). Returns false, with nothing changed, unless
     /// those are complete and at the same number of the same session, and wants_rebuild() is true.
     template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
+    [[nodiscard]] bool adopt(ItchDecoder& rebuilt, Newest& newest, const Arrival& arrival, Handler& handler);
 
     /// Sends the books to readers of orders and levels again, as ItchBookBuilder's functions of these names.
     void renew_snapshots() noexcept { books_.renew_snapshots(); }
@@ -269,7 +269,7 @@ inline void ItchDecoder::restart() noexcept {
 }
 
 template <class Newest, EventHandler Handler>
-bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler) {
+bool ItchDecoder::adopt(ItchDecoder& rebuilt, Newest& newest, const Arrival& arrival, Handler& handler) {
     const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
     if (!same_place || !rebuilt.books_.is_complete() || !wants_rebuild()) return false;
     return books_.adopt(rebuilt.books_, newest, tracker_.next() - 1, arrival, handler,

@@ -22,8 +22,8 @@ bool BookPublisher<Books>::has_room_for(BookPublisher& rebuilt) noexcept {
 
 template <class Books>
 template <class Newest, EventHandler Handler, class OnMoved>
-bool BookPublisher<Books>::adopt(BookPublisher& rebuilt, const Newest& newest, std::uint64_t sequence,
-                                 const Arrival& arrival, Handler& handler, OnMoved&& on_moved) {
+bool BookPublisher<Books>::adopt(BookPublisher& rebuilt, Newest& newest, std::uint64_t sequence, const Arrival& arrival,
+                                 Handler& handler, OnMoved&& on_moved) {
     if (!has_room_for(rebuilt)) return false;
     std::swap(order_books_, rebuilt.order_books_);
     std::swap(order_list_, rebuilt.order_list_);
@@ -65,6 +65,7 @@ bool BookPublisher<Books>::adopt(BookPublisher& rebuilt, const Newest& newest, s
     for (auto& entry : books_.entries()) {
         if (entry.is_unsorted) unsorted_.add();
         const auto there = std::exchange(entry.instrument, books_.translate(rebuilt.books_, entry.instrument));
+        newest.move(there, entry.instrument, sequence, arrival);
         const auto* const before = rebuilt.books_.find_same(entry);
         const auto& state = newest.states[there];
         if (state.feed_sequence == 0) {

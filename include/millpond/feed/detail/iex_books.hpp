@@ -72,7 +72,7 @@ public:
     }
     /// Swaps the books with those of `rebuilt`, as BookPublisher::adopt.
     template <class Newest, EventHandler Handler>
-    [[nodiscard]] bool adopt(Derived& rebuilt, const Newest& newest, std::uint64_t sequence, const Arrival& arrival,
+    [[nodiscard]] bool adopt(Derived& rebuilt, Newest& newest, std::uint64_t sequence, const Arrival& arrival,
                              Handler& handler) {
         const auto on_moved = [&](std::uint16_t from, std::uint16_t to) { self().move_open(rebuilt, from, to); };
         if (!BookPublisher::adopt(rebuilt, newest, sequence, arrival, handler, on_moved)) return false;
