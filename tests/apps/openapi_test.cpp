@@ -44,9 +44,17 @@ void send_quotes(const GatewayRun& gateway) {
     }
 }
 
-void wait_for(const GatewayRun& gateway, const std::string& text) {
+void wait_for(const GatewayRun& gateway, const std::string& text, const std::string& page = "/health") {
     const auto deadline = core::monotonic_nanos() + 60'000'000'000;
-    while (gateway.page("/health").find(text) == std::string::npos) ASSERT_LT(core::monotonic_nanos(), deadline);
+    while (gateway.page(page).find(text) == std::string::npos) ASSERT_LT(core::monotonic_nanos(), deadline);
+}
+
+/// Sends quotes of two instruments to one of two venues of a composite.
+void send_to_composite(const GatewayRun& gateway) {
+    const auto outcome = run({"generate", "--to", gateway.word_after("feed 'x': listens on "), "--format", "itch",
+                              "--symbols", "2", "--count", "20", "--rate", "1000"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    wait_for(gateway, R"("symbols":2,"locked")", "/api/health");
 }
 
 std::string web_address(const GatewayRun& gateway) {
@@ -66,15 +74,19 @@ TEST(OpenApi, EveryAnswerIsAsItIsDescribedAndEverythingDescribedIsAnswered) {
                      .format = "quotes",
                      .feed = ",stale_seconds=0",
                      .more = {"--web", "listen=127.0.0.1:0,max_clients=1"}}};
-    GatewayRun bad{{.ring = unique_ring("api-bad"),
-                    .format = "quotes",
-                    .feed = ",stale_seconds=0,line_b=127.0.0.1:0",
-                    .more = {"--web", "listen=127.0.0.1:0", "--csv", "path=/dev/full,flush_ms=10"}}};
+    GatewayRun bad{
+        {.ring = unique_ring("api-bad"),
+         .format = "quotes",
+         .feed = ",stale_seconds=0,line_b=127.0.0.1:0",
+         .more = {"--feed", "name=x,format=itch,listen=127.0.0.1:0,max_orders=64,stale_seconds=0", "--feed",
+                  "name=y,format=itch,venue=XBOS,listen=127.0.0.1:0,max_orders=64,stale_seconds=0", "--composite",
+                  "feeds=x+y", "--web", "listen=127.0.0.1:0", "--csv", "path=/dev/full,flush_ms=10"}}};
     GatewayRun locked{{.ring = unique_ring("api-locked"),
                        .format = "quotes",
                        .more = {"--config", config.path(), "--admin-token-env", "MILLPOND_TEST_TOKEN", "--web",
                                 "listen=127.0.0.1:0,token_env=MILLPOND_TEST_TOKEN"}}};
     send_quotes(bad);
+    send_to_composite(bad);
     wait_for(bad, "sink behind");
     Program script{"python3",
                    {MILLPOND_OPENAPI_ANSWERS, MILLPOND_OPENAPI, "--good", web_address(good), "--bad", web_address(bad),
