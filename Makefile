@@ -147,7 +147,7 @@ package-test: package ## install, run, upgrade and remove these packages in a ba
 	tools/test_package build/package/packages
 
 # VERSION: of a release; the checkout must be ready for it (tools/release/version).
-release: deps-release+aarch64 npm build-package ## make what users download: an archive for any Linux, an image and an RPM of it, Debian packages, and lists of them: build/release-files [VERSION=0.2.0] [SIGN_KEY=ID]
+release: deps-release+python+aarch64+wheel npm build-package ## make what users download: an archive for any Linux, an image and an RPM of it, Debian, npm and Python packages, and lists of them: build/release-files [VERSION=0.2.0] [SIGN_KEY=ID] (root)
 	tools/release/make build/package build/release-files "$$(tools/release/version $(VERSION))" $(SIGN_KEY)
 
 release-test: release ## install and run each of these files where nothing else is installed (root)
@@ -157,8 +157,13 @@ release-test: release ## install and run each of these files where nothing else 
 	tools/release/test_portable build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	tools/release/test_image build/release-files/millpond-*.oci.tar
 	tools/release/test_podman build/release-files/millpond-*.oci.tar
+	python/test_wheel build/release-files
 	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
+
+# Not in `check`: it builds everything twice.
+release-check: ## make the files of a release twice, in two trees without a compiler cache, and compare their bytes (root)
+	tools/release/check
 
 pgo: deps-build ## build the program with profile-guided optimisation, using its demo: build/pgo
 	tools/build_pgo
@@ -166,4 +171,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test pgo clean
+.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test release-check pgo clean
