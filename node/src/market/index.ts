@@ -4,6 +4,7 @@ export { MarketData } from "./market-data.js";
 export type { MarketAccount, MarketDataOptions, MarketSystem } from "./market-options.js";
 export type {
   BandView,
+  BestVenuesView,
   ClearView,
   GapView,
   ImbalanceView,
