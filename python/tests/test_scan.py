@@ -175,8 +175,9 @@ def test_times_choose_rows_of_a_journal_in_which_times_go_back(tmp_path: Path) -
                 if (place := segment.find(struct.pack("<q", old), begin + 16, at)) >= 0 and commit & 0xFFFF < 16:
                     break
             struct.pack_into("<q", segment, place, new)
-            crc = crc32c(bytes(segment[begin + 8 : at]))
-            struct.pack_into("<Q", segment, begin, commit & 0xFFFF_FFFF | crc << 32)
+            head = commit & 0xFFFF_FFFF
+            crc = crc32c(struct.pack("<Q", head) + bytes(segment[begin + 8 : at]))
+            struct.pack_into("<Q", segment, begin, head | crc << 32)
         path.write_bytes(segment)
         whole = millpond.scan(path)
         rows = whole.to_numpy()
