@@ -154,7 +154,7 @@ LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostR
     return {.first = first, .last = last, .reason = reason};
 }
 
-/// Of records that are not of the ring. False if no writer writes such contents.
+/// Of records that are not of the ring. False if their contents are impossible.
 bool JournalReader::is_of_checkpoint(const RecordView& view) noexcept {
     if (view.kind == RecordKind::book) return book_part(view).has_value();
     CheckpointRecord end;

@@ -155,7 +155,7 @@ std::string typescript_of_layout() {
            (added.empty() ? "" : " & {\n" + added + "}") + ";\n\n";
 }
 
-/// As prettier writes it.
+/// A list in the form that prettier gives it.
 std::string quoted_list(const std::vector<std::string>& words) {
     constexpr std::size_t kMostChars = 90;  // of a line of 120, which begins with the name
     std::string text = "[";

@@ -200,7 +200,7 @@ void Composite::publish_if_changed(Symbol& symbol, std::size_t base, const Cause
     const auto best = best_of(symbol, base);
     const bool has_quote = best != symbol.best || symbol.venues_changed || symbol.must_publish;
     if (!has_quote && !symbol.levels_changed) return;
-    // Nothing is known of a symbol before its first quote.
+    // The symbol has had no quote yet.
     if (symbol.number == 0 && best.bid_size == 0 && best.ask_size == 0) return;
     if (symbol.venues_changed || best.bid_channels != symbol.best.bid_channels ||
         best.ask_channels != symbol.best.ask_channels) {
