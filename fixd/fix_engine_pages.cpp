@@ -101,9 +101,8 @@ void FixEngine::serve_page(const WebConfig& web) {
                 }},
         [this, has_messages](const http::Request& request) {
             const auto* asset = find_asset(request.path);
-            if (asset == nullptr && request.path == "/api/messages") return messages(request, has_messages);
-            if (asset == nullptr) return page(request);
-            return http::Page{.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
+            if (asset != nullptr) return http::page_of(*asset, request);
+            return request.path == "/api/messages" ? messages(request, has_messages) : page(request);
         }));
 }
 

@@ -31,12 +31,20 @@ struct Request {
                                      std::size_t max = SIZE_MAX) const;
 };
 
+/// What a browser may do with a page that it has.
+enum class Cache : std::uint8_t {
+    no,          ///< Nothing: the content changes at any time.
+    revalidate,  ///< Use it after asking whether it is still the same.
+    immutable,   ///< Use it without asking.
+};
+
 struct Page {
     std::string type{};  ///< Content-Type; empty: there is no such page.
     std::string body{};
-    bool good{true};        ///< False: the status is 503.
-    bool may_cache{false};  ///< A browser may cache it and revalidate it.
-    unsigned status{0};     ///< HTTP status; 0: 200, or 503 if not `good`.
+    std::string_view gzip{};  ///< The body compressed, which outlives the page; empty: it is not compressed.
+    bool good{true};          ///< False: the status is 503.
+    Cache cache{Cache::no};
+    unsigned status{0};  ///< HTTP status; 0: 200, or 503 if not `good`.
 };
 
 /// Makes the page for a request. Called on the serving thread.

@@ -5,6 +5,7 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -26,6 +27,7 @@ using bhttp::field;
 constexpr std::chrono::seconds kTimeout{5};
 constexpr std::size_t kMaxHead = 8'192;
 constexpr std::size_t kReadBytes = 4'096;
+constexpr std::array kCacheControl{"no-store", "no-cache", "public, max-age=31536000, immutable"};  // by Cache
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMaxAtOnce = 100;
 // Reads what the client still sends after the last response: otherwise the kernel would reset the connection.
@@ -43,6 +45,23 @@ bhttp::status status_of(beast::error_code error, bool has_target) {
 }
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+/// Whether `Accept-Encoding` permits gzip by name, without a quality of zero. Source: RFC 9110 12.5.3.
+bool accepts_gzip(std::string_view header) {
+    constexpr std::string_view kName = "gzip";
+    for (std::string_view rest = header; !rest.empty();) {
+        auto coding = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(coding.size() + 1, rest.size()));
+        coding.remove_prefix(std::min(coding.find_first_not_of(" \t"), coding.size()));
+        if (!coding.starts_with(kName)) continue;
+        coding.remove_prefix(kName.size());
+        if (coding.find_first_not_of(" \t") == std::string_view::npos) return true;
+        const auto quality = coding.find("q=");
+        return quality != std::string_view::npos &&
+               coding.find_first_of("123456789", quality) != std::string_view::npos;
+    }
+    return false;
+}
 
 /// Entity tag of a page, so that a browser does not download the same contents again.
 std::string mark_of(const std::string& body) {
@@ -257,8 +276,15 @@ void Session::respond(Page page) {
                      : page.good      ? bhttp::status::ok
                                       : bhttp::status::service_unavailable);
     response_.set(field::content_type, page.type);
-    response_.set(field::cache_control, page.may_cache ? "no-cache" : "no-store");
-    if (page.may_cache) {
+    if (!page.gzip.empty()) {
+        response_.set(field::vary, "Accept-Encoding");
+        if (accepts_gzip(view(parser_->get()[field::accept_encoding]))) {
+            response_.set(field::content_encoding, "gzip");
+            page.body = page.gzip;
+        }
+    }
+    response_.set(field::cache_control, kCacheControl[static_cast<std::size_t>(page.cache)]);
+    if (page.cache != Cache::no) {
         const auto mark = mark_of(page.body);
         response_.set(field::etag, mark);
         if (view(parser_->get()[field::if_none_match]) == mark) {

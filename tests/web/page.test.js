@@ -211,6 +211,7 @@ test("a search shows only what it finds: one row, or none with the reason", asyn
 });
 
 test("prices, marks and latencies are whole at every width", async () => {
+  await page.route(/\/(latency|format|morph)\.js$/, (route) => route.fulfill({ path: `../../web${new URL(route.request().url()).pathname}` }));
   const bid = page.locator("#quotes .body [role=row]:visible [data-key=bid]").first();
   await page.getByText("189.2400", { exact: true }).waitFor();
   await sender.send([{ ...PLANTED[1], flags: INCOMPLETE | HALTED }]);

@@ -201,9 +201,7 @@ void WebSink::finish() {
 }
 
 http::Page WebSink::page(const http::Request& request) const {
-    if (const auto* asset = find_asset(request.path)) {
-        return {.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
-    }
+    if (const auto* asset = find_asset(request.path)) return http::page_of(*asset, request);
     if (request.path == "/api/quotes") return quotes(request);
     if (request.path == "/api/symbols") return symbols(request);
     if (request.path == "/api/instruments") return instruments(request);

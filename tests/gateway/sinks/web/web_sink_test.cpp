@@ -527,21 +527,6 @@ TEST_F(WebSinkTest, TradesAreIncompleteAfterALossUntilTheNextSessionOfTheirChann
     EXPECT_TRUE(is_complete());
 }
 
-TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
-    setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
-    open({}, {.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
-    const auto page = answer("GET / HTTP/1.0\r\n\r\n");
-    EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.0 200"), HasSubstr("Content-Type: text/html"),
-                            HasSubstr("Content-Security-Policy: default-src 'self'"), HasSubstr("<h1>millpond</h1>")));
-    for (const auto* const file : {"/page.js", "/page.css", "/dygraph.js", "/openapi.yaml"}) {
-        EXPECT_THAT(answer("GET " + std::string{file} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200")) << file;
-    }
-    const auto begin = page.find("ETag: ") + 6;
-    const auto mark = page.substr(begin, page.find('\r', begin) - begin);
-    const auto same = answer("GET / HTTP/1.0\r\nIf-None-Match: " + mark + "\r\n\r\n");
-    EXPECT_THAT(same, AllOf(StartsWith("HTTP/1.0 304"), ::testing::Not(HasSubstr("<h1>"))));
-}
-
 TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
     open([&](Settings& s) { s.mode = Delivery::every; });
     auto client = connect();

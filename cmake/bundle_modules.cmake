@@ -1,0 +1,40 @@
+# cmake -DOUT=FILE.js -DENTRY=FILE.js -P bundle_modules.cmake
+#
+# Writes an ES module and all that it imports into one file: each module is a function that is called once and returns
+# its exports. Imports must be of the form `import { names } from "./file.js";`, exports declarations. Comments that
+# begin a line are left out.
+cmake_minimum_required(VERSION 3.25)
+
+set(bundle "")
+set(done "")
+function(add_module path)
+    if(path IN_LIST done)
+        return()
+    endif()
+    list(APPEND done "${path}")
+    file(READ "${path}" text)
+    set(text "\n${text}")
+    get_filename_component(folder "${path}" DIRECTORY)
+    string(REGEX MATCHALL "from \"\\./[a-z-]+\\.js\"" imports "${text}")
+    foreach(import IN LISTS imports)
+        string(REGEX REPLACE "^from \"\\./([a-z-]+\\.js)\"$" "${folder}/\\1" imported "${import}")
+        add_module("${imported}")
+    endforeach()
+    string(REGEX MATCHALL "\nexport (async )?(function|class|const) [A-Za-z_]+" exports "${text}")
+    list(TRANSFORM exports REPLACE "^(.|\n)* " "")
+    list(JOIN exports ", " exports)
+    string(REGEX REPLACE "\nexport (async|function|class|const) " "\n\\1 " text "${text}")
+    string(REGEX REPLACE "\nimport ({[^}]*}) from \"\\./([a-z-]+)\\.js\";" "\nconst \\1 = modules[\"\\2\"];" text "${text}")
+    if(text MATCHES "\n(import|export) ")
+        message(FATAL_ERROR "${path} has an import or export that the bundle does not know")
+    endif()
+    string(REGEX REPLACE "/\\*\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
+    string(REGEX REPLACE "\n *//[^\n]*" "" text "${text}")
+    string(REGEX REPLACE "\n[\n ]*\n" "\n" text "${text}")
+    get_filename_component(name "${path}" NAME_WE)
+    set(bundle "${bundle}modules[\"${name}\"] = (() => {${text}return { ${exports} };\n})();\n" PARENT_SCOPE)
+    set(done "${done}" PARENT_SCOPE)
+endfunction()
+
+add_module("${ENTRY}")
+file(WRITE "${OUT}" "const modules = {};\n${bundle}")
