@@ -229,7 +229,7 @@ void History::visit(const Range& range, const std::function<bool(const View& nam
         {
             const std::lock_guard lock{mutex_};
             const auto& source = sources_[handle];
-            view = {.kind = source.kind, .name = source.name, .of = source.of};
+            view = {.kind = source.kind, .name = source.name, .of = source.of, .id = source.order};
         }
         if (!wants(view)) continue;
         bool is_same = true;  // another source may get the room meanwhile
@@ -238,7 +238,7 @@ void History::visit(const Range& range, const std::function<bool(const View& nam
             values.reserve(range.samples);
             const std::lock_guard lock{mutex_};
             const auto& source = sources_[handle];
-            is_same = source.name == view.name && source.of == view.of;
+            is_same = source.order == view.id;
             const auto* const of = cells(source, i);
             for (std::size_t sample = 0; sample < range.samples; ++sample) {
                 const auto from = range.from + static_cast<std::int64_t>(sample) * range.step;

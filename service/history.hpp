@@ -94,6 +94,7 @@ public:
         const SourceKind* kind{nullptr};
         std::string name{};
         std::string of{};
+        std::uint64_t id{0};                       ///< Unique in the history.
         std::vector<std::vector<float>> series{};  ///< NaN where there is no value.
     };
     /// Calls visit for each source that `wants` names, in the order of `add`, removed ones last.

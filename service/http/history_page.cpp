@@ -178,6 +178,102 @@ std::string csv_text(std::string_view text) {
     return field += '"';
 }
 
+std::string csv_of(const EventRecord& event) {
+    const auto if_known = [&](std::uint64_t value) { return event.has_range ? fmt::format("{}", value) : ""; };
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\r\n", event.number, time_text(event.time),
+                       to_string(event.kind), severity_text(event.severity), csv_text(event.source()),
+                       csv_text(event.stage()), event.ended, event.since == 0 ? "" : time_text(event.since),
+                       if_known(event.first), if_known(event.last), event.count, csv_text(event.text()));
+}
+
+/// Makes the body of /api/events or /api/events.csv.
+class EventParts {
+public:
+    using Format = std::string (*)(const EventRecord& event, bool is_first);
+
+    EventParts(std::vector<EventRecord> events, Format format, std::string_view end)
+        : events_(std::move(events)), format_(format), end_(end) {}
+
+    bool operator()(std::string& body) {
+        constexpr std::size_t kEventsOfPart = 200;
+        const auto last = std::min(next_ + kEventsOfPart, events_.size());
+        for (; next_ < last; ++next_) body += format_(events_[next_], next_ == 0);
+        if (next_ < events_.size()) return true;
+        body += end_;
+        return false;
+    }
+
+private:
+    std::vector<EventRecord> events_;
+    Format format_;
+    std::string_view end_;
+    std::size_t next_{0};
+};
+
+/// Makes the body of /api/history.
+class HistoryParts {
+public:
+    /// source: empty: all sources.
+    HistoryParts(const History& history, const History::Range& range, const std::string& source)
+        : history_(&history), range_(range) {
+        const auto note = [&](const History::View& names) {
+            if (source.empty() || is_source(names, source)) ids_.push_back(names.id);
+            return false;
+        };
+        history.visit({}, note, [](const History::View&) {});
+    }
+
+    bool operator()(std::string& body) {
+        for (std::size_t values = 0; values < kValuesOfPart; values += range_.samples + 1) {
+            if (series_ == view_.series.size() && !read_next(body)) {
+                body += "]}\n";
+                return false;
+            }
+            append_series(body);
+        }
+        return true;
+    }
+
+private:
+    static constexpr std::size_t kValuesOfPart = 2'000;
+
+    /// Reads the next source that the history still has, and appends its names. Returns false after the last one.
+    bool read_next(std::string& body) {
+        view_ = {};
+        series_ = 0;
+        while (view_.kind == nullptr && next_ < ids_.size()) {
+            const auto id = ids_[next_++];
+            const auto is_wanted = [id](const History::View& names) { return names.id == id; };
+            history_->visit(range_, is_wanted, [&](const History::View& view) { view_ = view; });
+        }
+        if (view_.kind == nullptr) return false;
+        fmt::format_to(std::back_inserter(body), R"({}{{"kind":"{}","name":{},"of":{},"series":{{)", separator_,
+                       view_.kind->name, json_string(view_.name), view_.of.empty() ? "null" : json_string(view_.of));
+        separator_ = ",";
+        return true;
+    }
+    void append_series(std::string& body) {
+        const auto& values = view_.series[series_];
+        fmt::format_to(std::back_inserter(body), R"({}"{}":[)", series_ == 0 ? "" : ",",
+                       view_.kind->series[series_].name);
+        const char* separator = "";
+        for (const auto value : values) {
+            body += separator;
+            append_number(value, body);
+            separator = ",";
+        }
+        body += ++series_ == view_.series.size() ? "]}}" : "]";
+    }
+
+    const History* history_;
+    History::Range range_;
+    std::vector<std::uint64_t> ids_;
+    std::size_t next_{0};    // of ids_
+    History::View view_{};   // of the source before it
+    std::size_t series_{0};  // next series of it
+    std::string_view separator_{};
+};
+
 }  // namespace
 
 Page HistoryPage::history_json(const Request& request, std::int64_t now_ns) const {
@@ -194,66 +290,45 @@ Page HistoryPage::history_json(const Request& request, std::int64_t now_ns) cons
         throw BadRequest(fmt::format("{} samples of {} series: give a source, a longer step or a shorter range",
                                      range.samples, series));
     }
-    auto page = fmt::format(R"({{"now":{},"from":{},"step":{},"samples":{},"sources":[)", now_ns,
-                            range.from * kSecondNs, range.step, range.samples);
-    bool is_first = true;
-    history_.visit(
-        range, [&](const History::View& names) { return source.empty() || is_source(names, source); },
-        [&](const History::View& view) {
-            fmt::format_to(std::back_inserter(page), R"({}{{"kind":"{}","name":{},"of":{},"series":{{)",
-                           is_first ? "" : ",", view.kind->name, json_string(view.name),
-                           view.of.empty() ? "null" : json_string(view.of));
-            is_first = false;
-            for (std::size_t i = 0; i < view.series.size(); ++i) {
-                fmt::format_to(std::back_inserter(page), R"({}"{}":[)", i == 0 ? "" : ",", view.kind->series[i].name);
-                const char* separator = "";
-                for (const auto value : view.series[i]) {
-                    page += separator;
-                    append_number(value, page);
-                    separator = ",";
-                }
-                page += ']';
-            }
-            page += "}}";
-        });
-    return {.type = "application/json", .body = std::move(page += "]}\n")};
+    return {.type = "application/json",
+            .body = fmt::format(R"({{"now":{},"from":{},"step":{},"samples":{},"sources":[)", now_ns,
+                                range.from * kSecondNs, range.step, range.samples),
+            .more = HistoryParts{history_, range, source}};
 }
 
-std::string HistoryPage::events_json(const Request& request, std::int64_t now_ns) const {
+Page HistoryPage::events_json(const Request& request, std::int64_t now_ns) const {
     constexpr std::size_t kUsualLimit = 1'000;
     std::optional<std::string> source;
     const auto filter = filter_of(request, events_, kUsualLimit, source);
     // The numbers are read first: an event that is logged in between is not skipped by a client that asks for later
     // ones.
     const auto numbers = events_.numbers();
-    const auto events = events_.select(filter);
+    auto events = events_.select(filter);
     const auto or_null = [&](std::uint64_t number) {
         return numbers.newest == 0 ? std::string{"null"} : fmt::format("{}", number);
     };
-    auto page = fmt::format(R"({{"now":{},"log":{},"oldest":{},"newest":{},"events":[)", now_ns, events_.id(),
-                            or_null(numbers.oldest), or_null(numbers.newest));
-    for (const auto& event : events) page += (&event == events.data() ? "" : ",") + json_of(event);
-    return page += "]}\n";
+    return {
+        .type = "application/json",
+        .body = fmt::format(R"({{"now":{},"log":{},"oldest":{},"newest":{},"events":[)", now_ns, events_.id(),
+                            or_null(numbers.oldest), or_null(numbers.newest)),
+        .more = EventParts{
+            std::move(events),
+            [](const EventRecord& event, bool is_first) { return (is_first ? "" : ",") + json_of(event); }, "]}\n"}};
 }
 
-std::string HistoryPage::events_csv(const Request& request) const {
+Page HistoryPage::events_csv(const Request& request) const {
     std::optional<std::string> source;
     const auto filter = filter_of(request, events_, service::EventLog::kCapacity, source);
-    std::string page{"number,time,kind,severity,source,stage,ended,since,first,last,count,text\r\n"};
-    for (const auto& event : events_.select(filter)) {
-        const auto if_known = [&](std::uint64_t value) { return event.has_range ? fmt::format("{}", value) : ""; };
-        page += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\r\n", event.number, time_text(event.time),
-                            to_string(event.kind), severity_text(event.severity), csv_text(event.source()),
-                            csv_text(event.stage()), event.ended, event.since == 0 ? "" : time_text(event.since),
-                            if_known(event.first), if_known(event.last), event.count, csv_text(event.text()));
-    }
-    return page;
+    return {
+        .type = "text/csv",
+        .body = "number,time,kind,severity,source,stage,ended,since,first,last,count,text\r\n",
+        .more = EventParts{events_.select(filter), [](const EventRecord& event, bool) { return csv_of(event); }, ""}};
 }
 
 Page HistoryPage::page(const Request& request, std::int64_t now_ns) const {
     if (request.path == "/api/history") return history_json(request, now_ns);
-    if (request.path == "/api/events") return {.type = "application/json", .body = events_json(request, now_ns)};
-    if (request.path == "/api/events.csv") return {.type = "text/csv", .body = events_csv(request)};
+    if (request.path == "/api/events") return events_json(request, now_ns);
+    if (request.path == "/api/events.csv") return events_csv(request);
     return {};
 }
 

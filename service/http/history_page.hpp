@@ -9,7 +9,7 @@
 
 namespace millpond::http {
 
-/// GET /api/history, /api/events and /api/events.csv, as web/openapi.yaml describes them.
+/// GET /api/history, /api/events and /api/events.csv, as web/openapi.yaml describes them. Bodies are made in parts.
 ///
 /// Threads: any.
 class HistoryPage {
@@ -22,8 +22,8 @@ public:
 
 private:
     [[nodiscard]] Page history_json(const Request& request, std::int64_t now_ns) const;
-    [[nodiscard]] std::string events_json(const Request& request, std::int64_t now_ns) const;
-    [[nodiscard]] std::string events_csv(const Request& request) const;
+    [[nodiscard]] Page events_json(const Request& request, std::int64_t now_ns) const;
+    [[nodiscard]] Page events_csv(const Request& request) const;
 
     const service::History& history_;
     const service::EventLog& events_;

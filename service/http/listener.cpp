@@ -34,6 +34,7 @@ Listener::Listener(boost::asio::io_context& context, Options options, Pages page
       pages_(std::move(pages)),
       upgrade_(std::move(upgrade)),
       access_(options_.token, endpoint_of(options_.listen).address().is_loopback()),
+      parts_(context),
       acceptor_(context),
       pause_(context) {
     const auto endpoint = endpoint_of(options_.listen);
@@ -89,8 +90,8 @@ void Listener::start(tcp::socket socket) {
         if (const auto oldest = sessions_.front().lock()) oldest->close();
         sessions_.pop_front();
     }
-    const auto session =
-        std::make_shared<Session>(Stream{std::move(socket), peer_, options_.tls}, options_, pages_, upgrade_, access_);
+    const auto session = std::make_shared<Session>(Stream{std::move(socket), peer_, options_.tls}, options_, pages_,
+                                                   upgrade_, access_, parts_);
     sessions_.push_back(session);
     session->begin();
 }

@@ -18,6 +18,7 @@
 #include "service/http/access.hpp"
 #include "service/http/options.hpp"
 #include "service/http/page.hpp"
+#include "service/http/page_parts.hpp"
 #include "service/http/stream.hpp"
 #include "service/token.hpp"
 
@@ -58,6 +59,7 @@ private:
     Pages pages_;
     Upgrade upgrade_;
     Access access_;
+    PageParts parts_;
     boost::asio::ip::tcp::acceptor acceptor_;
     boost::asio::ip::tcp::endpoint peer_;  // of the connection that is accepted next
     boost::asio::steady_timer pause_;

@@ -45,12 +45,16 @@ struct Page {
     bool good{true};          ///< False: the status is 503.
     Cache cache{Cache::no};
     unsigned status{0};  ///< HTTP status; 0: 200, or 503 if not `good`.
+    /// Appends the next part to the body; returns false after the last one. Empty: the body is complete. A body that
+    /// takes longer than the thread's other work may wait has parts.
+    std::function<bool(std::string& body)> more{};
 };
 
 /// Makes the page for a request. Called on the serving thread.
 using Pages = std::function<Page(const Request& request)>;
 
-/// Handles a POST request and makes the page with the result. authorization: the header of that name.
+/// Handles a POST request and makes the page with the result. authorization: the header of that name. May
+/// throw BadRequest, as Pages may.
 using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
 
 /// Called when a TLS handshake fails, with the peer's address and the reason.

@@ -80,12 +80,13 @@ std::string head_of(const bhttp::response<bhttp::string_body>& response) {
 }  // namespace
 
 Session::Session(Stream&& stream, const Options& options, const Pages& pages, const Listener::Upgrade& upgrade,
-                 const Access& access)
+                 const Access& access, PageParts& parts)
     : stream_(std::move(stream)),
       options_(options),
       pages_(pages),
       upgrade_(upgrade),
       access_(access),
+      parts_(parts),
       allowance_(kRequestsPerSecond, kMaxAtOnce),
       buffer_(kMaxHead * 2),
       request_timer_(stream_.get_executor()) {}
@@ -165,7 +166,18 @@ void Session::on_read(beast::error_code error) {
     response_ = {};
     response_.version(parser_->get().version());
     response_.keep_alive(parser_->get().keep_alive());
-    if (answer()) send();  // otherwise it is a WebSocket now
+    if (answer()) send_complete();  // otherwise it is a WebSocket now
+}
+
+void Session::send_complete() {
+    if (!more_) return send();
+    parts_.add([self = shared_from_this()] {
+        if (self->more_(self->response_.body())) return true;
+        self->more_ = {};
+        self->stream_.tcp().expires_after(kTimeout);
+        self->send();
+        return false;
+    });
 }
 
 void Session::reject(bhttp::status status) {
@@ -296,6 +308,7 @@ void Session::respond(Page page) {
                       "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
     }
     response_.body() = std::move(page.body);
+    more_ = std::move(page.more);
 }
 
 void Session::on_written(beast::error_code error) {

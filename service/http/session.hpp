@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "service/http/listener.hpp"
 #include "service/http/options.hpp"
 #include "service/http/page.hpp"
+#include "service/http/page_parts.hpp"
 #include "service/http/stream.hpp"
 
 namespace millpond::http {
@@ -29,7 +31,7 @@ namespace millpond::http {
 class Session : public std::enable_shared_from_this<Session> {
 public:
     Session(Stream&& stream, const Options& options, const Pages& pages, const Listener::Upgrade& upgrade,
-            const Access& access);
+            const Access& access, PageParts& parts);
 
     /// Performs the TLS handshake, if any, and then reads requests.
     void begin();
@@ -49,6 +51,8 @@ private:
     void respond(Page page);
     /// Answers an invalid request and closes the connection.
     void reject(boost::beast::http::status status);
+    /// Sends the response once its body is complete.
+    void send_complete();
     void send();
     void write_more();
     void on_written(boost::beast::error_code error);
@@ -61,6 +65,7 @@ private:
     const Pages& pages_;
     const Listener::Upgrade& upgrade_;
     const Access& access_;
+    PageParts& parts_;
     Allowance allowance_;
     boost::beast::flat_buffer buffer_;
     boost::asio::steady_timer request_timer_;
@@ -71,7 +76,8 @@ private:
     std::size_t drained_{0};
     std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
     boost::beast::http::response<boost::beast::http::string_body> response_;
-    std::string sent_;  ///< The response as bytes that are being written.
+    std::function<bool(std::string& body)> more_;  // of the response's body
+    std::string sent_;                             ///< The response as bytes that are being written.
     std::size_t written_{0};
 };
 

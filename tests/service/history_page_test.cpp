@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,10 +12,12 @@
 #include <vector>
 
 #include "service/json.hpp"
+#include "tests/support/whole_body.hpp"
 
 namespace millpond::http {
 namespace {
 
+using millpond::test::whole_body;
 using service::Combine;
 using service::EventKind;
 using service::History;
@@ -41,7 +44,7 @@ protected:
         }
     }
     [[nodiscard]] std::string body(std::string_view path, const std::string& query) const {
-        return HistoryPage{history_, events_}.page({.path = path, .query = query}, kNow * kSecondNs + 5).body;
+        return whole_body(HistoryPage{history_, events_}.page({.path = path, .query = query}, kNow * kSecondNs + 5));
     }
     [[nodiscard]] Json::Value history(const std::string& query) const {
         return service::parse_json(body("/api/history", query));
@@ -116,9 +119,8 @@ TEST_F(HistoryPageTest, SmallRatesAreNotZeroAndLargeOnesHaveOneDecimal) {
     const auto feed = *history.add(kFeed, "a");
     std::int64_t second = kNow - 4;
     for (const double value : {0.0123, 12.34567, 123'456.75, 2e6}) history.sample(second++).set(feed, {value});
-    EXPECT_THAT(HistoryPage(history, events_)
-                    .page({.path = "/api/history", .query = "from=" + time(kNow - 4)}, kNow * kSecondNs)
-                    .body,
+    EXPECT_THAT(whole_body(HistoryPage(history, events_)
+                               .page({.path = "/api/history", .query = "from=" + time(kNow - 4)}, kNow * kSecondNs)),
                 HasSubstr(R"("rate":[0.0123,12.35,123456.8,2000000])"));
 }
 
@@ -131,7 +133,9 @@ TEST_F(HistoryPageTest, AnAnswerHasAtMostThreeHundredThousandValues) {
         return HistoryPage{history, events_}.page(
             {.path = "/api/history", .query = "step=1&from=" + time(kNow - samples) + more}, kNow * kSecondNs);
     };
-    EXPECT_EQ(service::parse_json(answer(748, "").body)["sources"].size(), kFeeds);
+    std::size_t largest = 0;
+    EXPECT_EQ(service::parse_json(whole_body(answer(748, ""), &largest))["sources"].size(), kFeeds);
+    EXPECT_LT(largest, 20'000) << "a part is of about 2,000 values";
     try {
         static_cast<void>(answer(749, ""));
         FAIL() << "is not refused";
@@ -139,9 +143,9 @@ TEST_F(HistoryPageTest, AnAnswerHasAtMostThreeHundredThousandValues) {
         EXPECT_STREQ(error.what(), "749 samples of 401 series: give a source, a longer step or a shorter range");
     }
     const auto usual =
-        service::parse_json(HistoryPage{history, events_}.page({.path = "/api/history"}, kNow * kSecondNs).body);
+        service::parse_json(whole_body(HistoryPage{history, events_}.page({.path = "/api/history"}, kNow * kSecondNs)));
     EXPECT_EQ(usual["step"].asInt(), 2) << "instead of 1";
-    EXPECT_EQ(service::parse_json(answer(3'600, "&source=feed%20'7'").body)["samples"].asInt(), 3'600);
+    EXPECT_EQ(service::parse_json(whole_body(answer(3'600, "&source=feed%20'7'")))["samples"].asInt(), 3'600);
 }
 
 TEST_F(HistoryPageTest, WrongParametersAreRefusedByName) {
@@ -188,6 +192,19 @@ TEST_F(HistoryPageTest, EventsAreFilteredAndHaveNullForWhatIsUnknown) {
     EXPECT_EQ(numbers("from=" + time(20) + "&to=" + time(30)), (std::vector<std::uint64_t>{2}));
     EXPECT_EQ(numbers("limit=1"), (std::vector<std::uint64_t>{3}));
     EXPECT_EQ(numbers("after=0&limit=2"), (std::vector<std::uint64_t>{1, 2}));
+}
+
+TEST_F(HistoryPageTest, ManyEventsAreMadeInParts) {
+    constexpr std::uint64_t kEvents = 1'001;
+    for (std::uint64_t i = 0; i < kEvents; ++i)
+        events_.add({.kind = EventKind::reload, .source = std::to_string(i), .text = "t"},
+                    {.utc_ns = 1, .monotonic_ns = 1});
+    std::size_t largest = 0;
+    const auto text = whole_body(
+        HistoryPage{history_, events_}.page({.path = "/api/events", .query = "limit=10000"}, kNow), &largest);
+    EXPECT_EQ(service::parse_json(text)["events"].size(), kEvents);
+    EXPECT_LT(largest, text.size() / 4);
+    EXPECT_EQ(numbers("after=0&limit=200").size(), 200) << "of one part";
 }
 
 TEST_F(HistoryPageTest, ACellOfTheTableIsNoFormula) {

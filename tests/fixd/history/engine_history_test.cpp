@@ -17,6 +17,7 @@
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/scratch_file.hpp"
+#include "tests/support/whole_body.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::string> event_texts(RunningEngine& running, EventKind kind) {
 }
 
 Json::Value history_page(RunningEngine& running, const std::string& path, const std::string& query = {}) {
-    return service::parse_json(running.engine().page({.path = path, .query = query}).body);
+    return service::parse_json(test::whole_body(running.engine().page({.path = path, .query = query})));
 }
 
 TEST(EngineHistory, TheLifeOfASessionIsInTheEventLog) {

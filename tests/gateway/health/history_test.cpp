@@ -24,6 +24,7 @@
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/support/scratch_file.hpp"
 #include "tests/support/stepped_clock.hpp"
+#include "tests/support/whole_body.hpp"
 
 namespace millpond::gateway::health {
 namespace {
@@ -50,7 +51,8 @@ std::vector<std::string> texts_of(RunningGateway& gateway, EventKind kind) {
 }
 
 Json::Value history_of(RunningGateway& gateway, const std::string& query = {}) {
-    return service::parse_json(gateway.gateway().page({.path = "/api/history", .query = query}).body);
+    return service::parse_json(
+        millpond::test::whole_body(gateway.gateway().page({.path = "/api/history", .query = query})));
 }
 
 /// Values of a series of the first source of this kind.
