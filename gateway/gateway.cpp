@@ -89,6 +89,7 @@ Gateway::~Gateway() {
     sinks_.stop();
     const auto now = core::MomentClock{}.now();
     for (const auto& pipeline : pipelines_) receive_log_.watch(*pipeline, now);  // its last notices
+    recorder_->finish(now);
     events_.flush_all(now);
     events_.add({.kind = service::EventKind::stop, .source = kName, .text = "stopped"}, now);
     http_.reset();

@@ -173,19 +173,28 @@ void Recorder::log_connections(const State& state) {
     }
 }
 
-void Recorder::log_finding(const Open& finding, bool ended, const State& state) {
+void Recorder::log_finding(const Open& finding, bool ended, core::Moment now) {
     events_.add({.kind = finding.stage == Stage::latency ? EventKind::latency : EventKind::finding,
                  .severity = finding.severity,
                  .source = finding.of,
                  .text = finding.text,
                  .stage = to_string(finding.stage),
                  .ended = ended,
-                 .since = finding.since + state.utc_offset_ns,
+                 .since = finding.since + now.utc_ns - now.monotonic_ns,
                  .part = finding.part},
-                moment_of(state));
+                now);
+}
+
+void Recorder::finish(core::Moment now) {
+    for (auto& open : open_) {
+        open.text = fmt::format("the gateway stops; {}", open.text);
+        log_finding(open, true, now);
+    }
+    open_.clear();
 }
 
 void Recorder::log_findings(const State& state) {
+    const auto now = moment_of(state);
     for (auto& open : open_) open.is_found = false;
     for (auto& finding : findings(state, state.now)) {
         const auto open = std::ranges::find_if(open_, [&](const Open& one) {
@@ -194,15 +203,15 @@ void Recorder::log_findings(const State& state) {
         if (open == open_.end()) {
             open_.push_back({finding.stage, finding.severity, std::move(finding.of), finding.part, finding.since,
                              std::move(finding.text), true});
-            log_finding(open_.back(), false, state);
+            log_finding(open_.back(), false, now);
             continue;
         }
         open->is_found = true;
         open->text = std::move(finding.text);
-        if (std::exchange(open->severity, finding.severity) != open->severity) log_finding(*open, false, state);
+        if (std::exchange(open->severity, finding.severity) != open->severity) log_finding(*open, false, now);
     }
     for (const auto& open : open_) {
-        if (!open.is_found) log_finding(open, true, state);
+        if (!open.is_found) log_finding(open, true, now);
     }
     std::erase_if(open_, [](const Open& one) { return !one.is_found; });
 }

@@ -31,6 +31,8 @@ public:
 
     /// Call it with each new state.
     void update(const State& state);
+    /// Logs the end of the findings that are still open: the run ends.
+    void finish(core::Moment now);
 
 private:
     struct FeedCounts {
@@ -80,7 +82,7 @@ private:
     void match_sinks(const State& state);
     void log_connections(const State& state);
     void log_findings(const State& state);
-    void log_finding(const Open& finding, bool ended, const State& state);
+    void log_finding(const Open& finding, bool ended, core::Moment now);
     void take_sample(const State& state);
 
     service::History& history_;

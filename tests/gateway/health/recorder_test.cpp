@@ -224,6 +224,28 @@ TEST_F(RecorderTest, ConnectionsAndClientsComeAndGo) {
     EXPECT_EQ(logged().back(), "disconnect sink 'sink-0': 1 client disconnected; 2 connected now");
 }
 
+TEST_F(RecorderTest, FindingsThatAreOpenWhenTheRunEndsGetAnEnd) {
+    state.feeds[0].link_down.update(true, state.now);
+    state.sinks[0].ended = true;
+    update(1);
+    const auto begun = events.select({});
+    ASSERT_EQ(begun.size(), 2U);
+    const core::Moment end{.utc_ns = (kPlantedBegin + 9) * kPlantedSecondNs, .monotonic_ns = state.now + 8};
+    recorder.finish(end);
+    recorder.finish(end);
+    events.flush_all(end);
+    const auto all = events.select({});
+    ASSERT_EQ(all.size(), 4U);
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_FALSE(all[i].ended);
+        EXPECT_TRUE(all[i + 2].ended);
+        EXPECT_EQ(all[i + 2].source(), all[i].source());
+        EXPECT_EQ(all[i + 2].stage(), all[i].stage());
+        EXPECT_EQ(all[i + 2].text(), fmt::format("the gateway stops; {}", all[i].text()));
+        EXPECT_EQ(all[i + 2].time, end.utc_ns);
+    }
+}
+
 TEST_F(RecorderTest, AClientThatTheSinkHasNotServedYetIsNotOneThatDisconnected) {
     state.sinks[0].clients = 0;
     state.sinks[0].clients_accepted = 1;  // counted when it connects, and `clients` at the end of the sink's round
