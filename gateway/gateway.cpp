@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <millpond/core/clock.hpp>
 #include <millpond/core/moment.hpp>
 
 #include "service/build_info.hpp"
+#include "service/file_hashes.hpp"
 #include "service/http/history_page.hpp"
 #include "service/settings/changed_keys.hpp"
 #include "service/settings/errors.hpp"
@@ -23,6 +28,7 @@
 namespace millpond::gateway {
 namespace {
 
+constexpr std::int64_t kConfigCheckNs = 2'000'000'000;
 /// Source of events of the gateway itself.
 constexpr std::string_view kName = "gateway";
 
@@ -51,6 +57,11 @@ std::vector<std::string> changes_that_need_restart(const Config& now, const Conf
     return changed;
 }
 
+std::string host_name() {
+    std::array<char, 256> name{};
+    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 }  // namespace
 
 Gateway::Gateway(const Config& config, service::Log& log)
@@ -61,11 +72,17 @@ Gateway::Gateway(const Config& config, service::Log& log)
       sinks_({.rings = ring_names(config),
               .file_mode = config.file_mode,
               .pages = [this](const http::Request& request) { return page(request); },
+              .acts = config.admin_token.empty()
+                          ? http::Acts{}
+                          : http::Acts{[this](const http::Request& request, std::string_view authorization) {
+                                return clients_page_.disconnect(request, authorization);
+                            }},
               .added = [this](const Consumer& sink) { page_.add(sink); },
               .removed = [this](const Consumer& sink) { forget(sink); },
               .request_books = [this](const std::string& ring) { request_books(ring); }},
              log),
-      reload_page_(config.admin_token, reloader_, log) {
+      reload_page_(config.admin_token, reloader_, log),
+      clients_page_([this] { return health(); }, reload_page_, events_, log) {
     sinks_.rescue(config.sinks);
     for (const auto& ring : config.rings) {
         const auto log_function = [this](service::Severity severity, std::string_view cause, const std::string& text) {
@@ -77,6 +94,13 @@ Gateway::Gateway(const Config& config, service::Log& log)
     sinks_.open(config.sinks);
     monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), metrics_exposure(config),
                                                  core::MomentClock{}.now());
+    program_ = {.name = config.name.empty() ? config.rings.front().name : config.name,
+                .host = host_name(),
+                .version = std::string{service::build_info().version},
+                .config_file = config.file,
+                .config_changed = false,
+                .admits_admin = reload_page_.is_enabled()};
+    monitor_->set_program(program_);
     open_history();
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     for (const auto& pipeline : pipelines_) receive_log_.opened(*pipeline);
@@ -126,9 +150,20 @@ void Gateway::watch() {
         pipeline->set_midnights(now.utc_ns);
         receive_log_.watch(*pipeline, now);
     }
+    watch_config_file(now.monotonic_ns);
     monitor_->update(now);
     recorder_->update(*monitor_->state());
     log_.report_suppressed();
+}
+
+void Gateway::watch_config_file(std::int64_t now_ns) {
+    if (config_.file.empty() || now_ns - config_checked_ns_ < kConfigCheckNs) return;
+    config_checked_ns_ = now_ns;
+    const auto on_disk = service::FileHashes{}.of({&config_.file, 1});
+    const std::lock_guard lock{file_hash_mutex_};
+    const bool changed = on_disk != config_.file_hash;
+    if (changed == std::exchange(program_.config_changed, changed)) return;
+    monitor_->set_program(program_);
 }
 
 void Gateway::warn_of(const Config& config) {
@@ -152,6 +187,10 @@ Reloaded Gateway::reconfigure(const Config& next) {
     Reloaded result{.done = {}, .refused = changes_that_need_restart(config_, next)};
     service::Token admin_token{config_.admin_token};
     sinks_.replace(next.sinks, result);
+    if (result.refused.empty()) {
+        const std::lock_guard lock{file_hash_mutex_};
+        config_.file_hash = next.file_hash;
+    }
     if (reload_page_.renew(std::move(admin_token))) result.done.emplace_back("the admin token was read again");
     monitor_->set_sinks(sinks_.watched());
     warn_of(next);
@@ -179,6 +218,7 @@ void Gateway::note_failed_reload(std::string_view text) {
 
 http::Page Gateway::page(const http::Request& request) const {
     auto page = http::HistoryPage{*history_, events_}.page(request, core::utc_nanos());
+    if (page.type.empty()) page = clients_page_.page(request);
     return page.type.empty() ? page_.page(request) : page;
 }
 
@@ -186,7 +226,8 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
     http::Acts acts;
     if (reload_page_.is_enabled()) {
         acts = [this](const http::Request& request, std::string_view authorization) {
-            return reload_page_.act(request, authorization);
+            return request.path == kDisconnectPath ? clients_page_.disconnect(request, authorization)
+                                                   : reload_page_.act(request, authorization);
         };
     }
     http_ = std::make_unique<http::Server>(http::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},

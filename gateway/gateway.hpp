@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include <millpond/metrics/histogram_snapshot.hpp>
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/clients_page.hpp"
 #include "gateway/health/monitor.hpp"
 #include "gateway/health/recorder.hpp"
 #include "gateway/metrics_page.hpp"
@@ -62,7 +64,7 @@ public:
     void read_totals(Totals& totals) const;
     /// Logs a reload that changed nothing, as an event.
     void note_failed_reload(std::string_view text);
-    /// Serves /metrics, /health, /api/health, /api/history and /api/events; on any thread.
+    /// Serves /metrics, /health, /api/health, /api/clients, /api/history and /api/events; on any thread.
     [[nodiscard]] http::Page page(const http::Request& request) const;
     /// State at the last watch(); on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
@@ -75,6 +77,8 @@ public:
     [[nodiscard]] net::SocketAddress metrics_address() const;
 
 private:
+    /// Checks every two seconds whether the configuration file has another content than the one that runs.
+    void watch_config_file(std::int64_t now_ns);
     void serve_metrics(const net::SocketAddress& listen);
     /// Restores the history and the events of an earlier run.
     void open_history();
@@ -86,6 +90,9 @@ private:
 
     service::Log& log_;
     Config config_;
+    std::mutex file_hash_mutex_;  // protects config_.file_hash
+    std::int64_t config_checked_ns_{0};
+    health::ProgramState program_;
     service::EventLog events_;
     std::unique_ptr<service::History> history_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
@@ -97,6 +104,7 @@ private:
     std::unique_ptr<service::HistoryFiles> history_files_;
     service::Reloader reloader_;
     http::ReloadPage reload_page_;
+    ClientsPage clients_page_;
     std::unique_ptr<http::Server> http_;
 };
 

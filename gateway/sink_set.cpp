@@ -37,6 +37,7 @@ SinkHost SinkSet::host_of(const std::string& sink) {
                 },
             .file_mode = options_.file_mode,
             .pages = options_.pages,
+            .acts = options_.acts,
             .journal = [this](const std::string& name) { return journal(name); },
             .request_books = options_.request_books};
 }

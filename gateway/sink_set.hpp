@@ -32,6 +32,7 @@ public:
         std::set<std::string> rings;  ///< Names of the running rings.
         mode_t file_mode{};           ///< Permissions of files that sinks create.
         http::Pages pages;            ///< The gateway's pages, for sinks that serve them.
+        http::Acts acts{};            ///< Disconnects clients; empty without an admin token.
         /// Callbacks: `added` is called before a sink starts, `removed` before it stops.
         std::function<void(const Consumer&)> added{};
         std::function<void(const Consumer&)> removed{};

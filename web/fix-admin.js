@@ -1,10 +1,8 @@
 // What an operator may do with a session. Each action is confirmed, with what follows from it, and needs the admin token.
 
-import { tokenFault } from "./connection.js";
+import { confirmAction } from "./admin-dialog.js";
 import { setText } from "./morph.js";
 import { at } from "./shell.js";
-
-const ANSWER_WITHIN_MS = 10_000;
 
 /** Path, button, consequence and the inputs of each action. */
 const ACTIONS = [
@@ -20,8 +18,6 @@ const ACTIONS = [
     consequence: "This engine runs the session from its copy, and the primary must not run it any more. Messages that the copy lacks are lost to the session. By force also if the copy has gaps or another machine has taken over: the counterparty may then have messages that this store does not know." },
 ];
 
-let adminToken = ""; // until the page is left
-
 /** Whether an action fits the state of a session; replica: it is a standby's copy. */
 function fits(path, { session, replica }) {
   if (replica) return path === "promote";
@@ -29,9 +25,17 @@ function fits(path, { session, replica }) {
   return path === "logon" ? !session.enabled : path !== "logout" || session.enabled;
 }
 
+/** The session and the inputs, percent-encoded. */
+function queryOf(session, inputs) {
+  const values = inputs.map((name) => {
+    const input = at("act-form").querySelector(`label[data-input="${name}"] input`);
+    return [name, input.type === "checkbox" ? (input.checked ? "1" : "") : input.value.trim()];
+  });
+  return [["session", session], ...values].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+}
+
 export class Admin {
   #name = "";
-  #action = null;
   #done;
 
   /** done(): called when something was done. */
@@ -45,11 +49,6 @@ export class Admin {
       button.addEventListener("click", () => this.#ask(action));
       return button;
     }));
-    at("act-cancel").addEventListener("click", () => at("act").close());
-    at("act-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#act();
-    });
   }
 
   /** Shows the actions that fit the session; enabled: whether the engine has an admin token. */
@@ -59,55 +58,17 @@ export class Admin {
     setText(at("session-actions-note"), enabled ? "" : "To act here, set admin_token_file.");
   }
 
-  #ask(action) {
-    this.#action = action;
-    setText(at("act-title"), `${action.title}: ${this.#name}`);
-    setText(at("act-consequence"), action.consequence);
-    setText(at("act-fault"), "");
+  #ask({ path, title, inputs, consequence }) {
     for (const label of at("act-form").querySelectorAll("label[data-input]")) {
-      label.hidden = !action.inputs.includes(label.dataset.input);
+      label.hidden = !inputs.includes(label.dataset.input);
       const input = label.querySelector("input");
       input.value = input.defaultValue;
       input.checked = false;
     }
-    at("act-token").value = adminToken;
-    setText(at("act-confirm"), action.title);
-    at("act").showModal();
-  }
-
-  #query() {
-    const inputs = this.#action.inputs.map((name) => {
-      const input = at("act-form").querySelector(`label[data-input="${name}"] input`);
-      return [name, input.type === "checkbox" ? (input.checked ? "1" : "") : input.value.trim()];
+    const session = this.#name;
+    confirmAction({
+      title: `${title}: ${session}`, consequence, button: title, done: this.#done,
+      path: () => `api/session/${path}?${queryOf(session, inputs)}`,
     });
-    return [["session", this.#name], ...inputs].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
-  }
-
-  async #act() {
-    const token = at("act-token").value.trim();
-    const fault = tokenFault(token);
-    setText(at("act-fault"), fault);
-    if (fault !== "") return;
-    at("act-confirm").disabled = true;
-    try {
-      const response = await fetch(`api/session/${this.#action.path}?${this.#query()}`, {
-        method: "POST", headers: { Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-      });
-      if (response.status === 401) {
-        adminToken = "";
-        setText(at("act-fault"), "The engine did not accept this token.");
-      } else if (response.ok) {
-        adminToken = token;
-        at("act").close();
-        this.#done();
-      } else {
-        const text = (await response.text()).trim();
-        setText(at("act-fault"), text.startsWith("{") ? JSON.parse(text).error : text);
-      }
-    } catch {
-      setText(at("act-fault"), "No answer: see in the state of the session whether it was done.");
-    } finally {
-      at("act-confirm").disabled = false;
-    }
   }
 }

@@ -26,16 +26,21 @@ export function gatewayState(report) {
 }
 
 /** Shows the state in the title and the icon of the tab. */
-export function showTab({ state, text }) {
-  const title = `${MARKS[state]} ${text} – ${location.host} millpond`;
+export function showTab({ state, text }, report) {
+  const title = `${MARKS[state]} ${text} – ${report === null ? location.host : `${report.gateway.name} on ${report.gateway.host}`}`;
   if (document.title !== title) document.title = title;
   const icon = ICONS[state] ?? "icon.svg";
   if (at("icon").getAttribute("href") !== icon) at("icon").setAttribute("href", icon);
 }
 
-/** Shows which gateway it is, and since when it runs. */
-export function showGateway({ now, started }) {
-  setText(at("gateway-name"), location.host);
+/** Shows which gateway it is, its version and configuration, and since when it runs. */
+export function showGateway({ gateway, now, started }) {
+  const { name, host, version, config } = gateway;
+  setText(at("gateway-name"), `${name} on ${host}`);
+  setText(at("gateway-version"), version);
   setText(at("gateway-uptime"), `up ${span(now - started)}`);
   at("gateway-uptime").title = `since ${new Date(started / 1e6).toLocaleString()}`;
+  at("gateway-changed").hidden = config === null || !config.changed;
+  setText(at("gateway-config"), config === null ? "no configuration file" : config.file);
+  at("gateway-config").title = config === null ? "Flags configured it" : config.file;
 }

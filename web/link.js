@@ -30,7 +30,10 @@ export class Link {
   constructor(handlers) {
     this.#handlers = handlers;
     this.#socket = new Socket({
-      open: () => handlers.open(),
+      open: () => {
+        this.send({ name: "page" });
+        handlers.open();
+      },
       lines: (lines) => handlers.lines(lines),
       // The next report reopens it, so that reports and quotes are lost and return together.
       close: () => { this.retryAt = Date.now() + REPORT_EVERY_MS; },

@@ -1,6 +1,7 @@
 // The gateway's page: connects the link, the quotes, the grid, the chart and the open instrument.
 
 import { Chart } from "./chart.js";
+import { Clients } from "./clients.js";
 import { ask } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
 import { showFindings } from "./findings.js";
@@ -54,7 +55,7 @@ const venueOf = (symbol) => quotes.find(symbol)?.venue.split(", ")[0] ?? "";
 const view = {
   route: parseRoute(location.hash),
   sought: "", // symbol whose row is to be scrolled to once it is known
-  /** The filter of feeds and sinks. */
+  /** The filter of feeds, sinks and clients. */
   get filter() {
     return { text: this.route.filter, bad: this.route.bad };
   },
@@ -190,6 +191,7 @@ const link = new Link({
   },
 });
 
+const clients = new Clients(() => view.filter, () => link.live);
 const past = new HistoryPanel({ isLive: () => link.live, charts: CHARTS, kinds: KINDS, sources });
 
 const subscription = new Subscription(link, quotes, () => {
@@ -243,7 +245,7 @@ function showLink() {
   pill.dataset.state = state;
   setText(at("health-text"), text);
   pill.title = text;
-  showTab({ state, text });
+  showTab({ state, text }, report);
   body.dataset.signedOut = tokenMissing;
   // The countdown is not part of the status text: a screen reader would read it out each second.
   const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
@@ -258,6 +260,7 @@ function showReport() {
   showGateway(report);
   showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") }, view.filter);
   showRingChoice();
+  clients.show(report);
   past.offer(report);
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
   if (ring) showLatency(ring[at("latency-which").value], at("latency"));

@@ -120,12 +120,25 @@ void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
         sink.ring = watched.thread->ring();
         sink.patience_ns = kLagNs + watched.holds.count();
         sink.exposed = watched.exposed;
+        sink.client_list = watched.thread->client_list();
         sink.since = core::monotonic_nanos();
         memories.emplace_back();
     }
     sinks_ = sinks;
     state_.sinks = std::move(states);
     sink_memory_ = std::move(memories);
+}
+
+void Monitor::set_program(ProgramState program) {
+    const std::lock_guard updating{updating_};
+    state_.program = std::move(program);
+    show();
+}
+
+void Monitor::show() {
+    auto shown = std::make_shared<const State>(state_);
+    const std::lock_guard lock{mutex_};
+    shown_ = std::move(shown);
 }
 
 std::shared_ptr<const State> Monitor::state() const {
@@ -157,9 +170,7 @@ void Monitor::update(core::Moment moment) {
     }
     update_pools(pipelines_, now, state_.pools);
     for (std::size_t i = 0; i < sinks_.size(); ++i) update_sink(i, now, span);
-    auto shown = std::make_shared<const State>(state_);
-    const std::lock_guard lock{mutex_};
-    shown_ = std::move(shown);
+    show();
 }
 
 void Monitor::update_lines(const Feed& feed, FeedState& state, std::int64_t now) {

@@ -31,7 +31,7 @@ struct WatchedSink {
 /// Checks a gateway without work on the path of a quote: reads counters, the board and kernel tables, and keeps earlier
 /// values for start times and rates.
 ///
-/// Threads: update on one, set_sinks on one other, state on any.
+/// Threads: update and set_program on one, set_sinks on one other, state on any.
 class Monitor {
 public:
     /// metrics_exposed: the result of metrics_exposure.
@@ -41,6 +41,7 @@ public:
     /// Replaces the watched sinks and keeps the state of those that stay. Removed sinks are not used after this
     /// returns.
     void set_sinks(const std::vector<WatchedSink>& sinks);
+    void set_program(ProgramState program);
     /// Checks at most ten times a second; may be called at any rate.
     void update(core::Moment now);
     [[nodiscard]] std::shared_ptr<const State> state() const;
@@ -80,6 +81,8 @@ private:
         Rate delivered;
     };
 
+    /// Replaces the state that state() returns.
+    void show();
     static void update_lines(const Feed& feed, FeedState& state, std::int64_t now);
     /// Updates the states of the pipeline's feeds. True if messages were lost since the last call.
     bool update_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& index);

@@ -91,6 +91,15 @@ std::string json_of(const CompositeState::LeftOut& left_out) {
                        left_out.not_firm);
 }
 
+std::string json_of(const ProgramState& program) {
+    const auto config =
+        program.config_file.empty()
+            ? std::string{"null"}
+            : fmt::format(R"({{"file":{},"changed":{}}})", json_string(program.config_file), program.config_changed);
+    return fmt::format(R"({{"name":{},"host":{},"version":"{}","config":{},"admin":{}}})", json_string(program.name),
+                       json_string(program.host), program.version, config, program.admits_admin);
+}
+
 std::string json_of(const CompositeState& composite);
 std::string json_of(const RingState& ring);
 std::string json_of(const SinkState& sink, Utc utc);
@@ -167,11 +176,11 @@ std::string report_json(const State& state) {
     const auto all = findings(state, state.now);
     const Utc utc{state.utc_offset_ns};
     return fmt::format(
-        R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
+        R"({{"now":{},"started":{},"gateway":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
         "\n",
-        utc(state.now), utc(state.started), is_good(state), all.empty() ? "null" : json_of(all.front(), utc),
-        list_of(all, utc), list_of(state.feeds, utc), list_of(state.rings), list_of(state.pools),
-        list_of(state.sinks, utc));
+        utc(state.now), utc(state.started), json_of(state.program), is_good(state),
+        all.empty() ? "null" : json_of(all.front(), utc), list_of(all, utc), list_of(state.feeds, utc),
+        list_of(state.rings), list_of(state.pools), list_of(state.sinks, utc));
 }
 
 }  // namespace millpond::gateway::health

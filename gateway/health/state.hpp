@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <millpond/memory/region_options.hpp>
 
 #include "gateway/sinks/account.hpp"
+#include "gateway/sinks/client_list.hpp"
 
 /// The state of a gateway's feeds, rings and sinks at one time. Times are nanoseconds of the monotonic clock,
 /// so that setting the system's clock changes no age; 0 is "never".
@@ -219,13 +221,14 @@ struct SinkState {
     std::string ring;
     Account account;
     double delivered_per_second{0};
-    std::optional<std::uint64_t> clients;  ///< Clients connected now; nullopt if it has no clients.
-    std::uint64_t clients_departed{0};     ///< Those of them that have disconnected.
-    std::uint64_t clients_accepted{0};     ///< Clients that have connected since it was opened.
-    std::optional<std::uint64_t> replays;  ///< Clients that replay a journal now; nullopt likewise.
-    std::uint64_t replays_failed{0};       ///< Replays that failed since it was opened.
-    std::optional<bool> connected;         ///< Whether it is connected; nullopt if it makes no connection.
-    Condition disconnected;                ///< The sink makes a connection and has none.
+    std::optional<std::uint64_t> clients;       ///< Clients connected now; nullopt if it has no clients.
+    std::uint64_t clients_departed{0};          ///< Those of them that have disconnected.
+    std::uint64_t clients_accepted{0};          ///< Clients that have connected since it was opened.
+    std::shared_ptr<ClientList> client_list{};  ///< Null if it cannot have clients.
+    std::optional<std::uint64_t> replays;       ///< Clients that replay a journal now; nullopt likewise.
+    std::uint64_t replays_failed{0};            ///< Replays that failed since it was opened.
+    std::optional<bool> connected;              ///< Whether it is connected; nullopt if it makes no connection.
+    Condition disconnected;                     ///< The sink makes a connection and has none.
     /// Longest time from the receipt of an event until the sink passed it on, in the last second; or the age of the
     /// oldest waiting event, if that is larger.
     std::int64_t lag_ns{0};
@@ -247,7 +250,18 @@ struct SinkState {
     std::int64_t since{0};  ///< Time when it was opened.
 };
 
+/// The running program.
+struct ProgramState {
+    std::string name;  ///< Of the gateway.
+    std::string host;
+    std::string version;
+    std::string config_file;     ///< Empty: it was configured by flags.
+    bool config_changed{false};  ///< The gateway runs with another content than the file has now.
+    bool admits_admin{false};    ///< There is an admin token.
+};
+
 struct State {
+    ProgramState program{};
     std::int64_t now{0};
     std::int64_t utc_offset_ns{0};  ///< UTC minus the monotonic clock at `now`.
     std::int64_t started{0};

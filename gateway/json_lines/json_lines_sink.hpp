@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include <millpond/feed/event.hpp>
 #include <millpond/market/ring_reader.hpp>
 
+#include "gateway/json_lines/client_table.hpp"
 #include "gateway/json_lines/counters.hpp"
 #include "gateway/json_lines/event_lines.hpp"
 #include "gateway/json_lines/json_lines_settings.hpp"
@@ -14,6 +17,7 @@
 #include "gateway/json_lines/replays.hpp"
 #include "gateway/json_lines/snapshot.hpp"
 #include "gateway/json_lines/subscriber.hpp"
+#include "gateway/sinks/client_list.hpp"
 #include "gateway/sinks/sink.hpp"
 #include "service/log_function.hpp"
 
@@ -64,6 +68,7 @@ public:
         has_missed_venues_ = ring_ != nullptr && ring_->board().has_best_venues();
     }
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
+    [[nodiscard]] std::shared_ptr<ClientList> client_list() const noexcept override { return clients_.list(); }
     void note_reload() override { close_reason_ = "a reload closes this sink; connect again"; }
 
 protected:
@@ -74,8 +79,20 @@ protected:
     [[nodiscard]] Source source() noexcept {
         return {events_.log(), events_.snapshot(), events_.books(), &replays_, entitlement_};
     }
-    void join(Subscriber& subscriber) { events_.join(subscriber); }
-    void leave(const Subscriber& subscriber) { events_.leave(subscriber); }
+    /// peer: address of the client.
+    void join(Subscriber& subscriber, std::string_view peer) {
+        events_.join(subscriber);
+        clients_.add(subscriber, peer);
+    }
+    void leave(const Subscriber& subscriber) {
+        events_.leave(subscriber);
+        clients_.remove(subscriber);
+    }
+    /// Returns the clients that an operator disconnects, to be ended with kDisconnected. Call it in each step.
+    [[nodiscard]] std::vector<Subscriber*> update_clients(std::int64_t now_ns) {
+        return clients_.update(lines(), now_ns);
+    }
+    static constexpr std::string_view kDisconnected = ClientTable::kDisconnected;
     void find_slowest() noexcept { events_.find_slowest(); }
     /// Lets replays read up to the newest event; call it in each step. Returns true if clients may have a part of a
     /// replay to send.
@@ -102,6 +119,7 @@ private:
 
     EventLines events_;
     Entitlement entitlement_;
+    ClientTable clients_;
     Replays replays_;
     const market::RingReader* ring_{nullptr};
     bool has_missed_venues_{false};

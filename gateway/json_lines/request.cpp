@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
@@ -25,6 +26,15 @@ constexpr std::uint64_t kMaxIntervalMs = 60'000;
 constexpr std::uint64_t kMaxEcho =
     (std::uint64_t{1} << 53U) - 1;  ///< Largest integer that JavaScript represents exactly.
 
+/// Whether the UTF-8 text has a control character: of ASCII, or U+0080 to U+009F.
+bool has_control(std::string_view text) {
+    char before = 0;
+    return std::ranges::any_of(text, [&before](char c) {
+        const bool is_second = std::exchange(before, c) == '\xc2' && static_cast<unsigned char>(c) < 0xa0;
+        return static_cast<unsigned char>(c) < ' ' || c == '\x7f' || is_second;
+    });
+}
+
 std::vector<std::string> symbols_of(const std::string& key, const Json::Value& value) {
     if (!value.isArray()) throw RequestError(fmt::format("'{}' must be a list of symbols", key));
     std::vector<std::string> symbols;
@@ -34,13 +44,21 @@ std::vector<std::string> symbols_of(const std::string& key, const Json::Value& v
         if (symbols.back().empty() || !feed::Symbol::fits(symbols.back())) {
             throw RequestError(fmt::format("'{}': a symbol has 1 to {} characters", key, feed::Symbol::capacity()));
         }
-        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-        if (std::ranges::any_of(symbols.back(), is_control)) {
+        if (has_control(symbols.back())) {
             throw RequestError(fmt::format("'{}': a symbol must not contain control characters", key));
         }
     }
     if (symbols.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols like [\"AAPL\"]", key));
     return symbols;
+}
+
+std::string name_of(const Json::Value& value) {
+    constexpr std::size_t kMaxNameBytes = 64;
+    if (!value.isString() || value.asString().size() > kMaxNameBytes || has_control(value.asString())) {
+        throw RequestError(
+            fmt::format("'name' must be a string of at most {} bytes without control characters", kMaxNameBytes));
+    }
+    return value.asString();
 }
 
 Delivery mode_of(const Json::Value& value) {
@@ -124,6 +142,8 @@ Request parse_request(std::string_view line) {
             request.mode = mode_of(value);
         } else if (key == "interval_ms") {
             request.interval = std::chrono::milliseconds{number_of(key, value, kMaxIntervalMs)};
+        } else if (key == "name") {
+            request.name = name_of(value);
         } else if (key == "account") {
             if (!value.isBool()) throw RequestError("'account' must be true or false");
             request.account = value.asBool();
@@ -134,8 +154,8 @@ Request parse_request(std::string_view line) {
             request.token = value.asString();
         } else {
             throw RequestError(fmt::format(
-                "unknown key '{}'; known are subscribe, depth, orders, from, unsubscribe, mode, interval_ms, account, "
-                "echo, token",
+                "unknown key '{}'; known are subscribe, depth, orders, from, unsubscribe, mode, interval_ms, name, "
+                "account, echo, token",
                 key.substr(0, feed::Symbol::capacity())));
         }
     }

@@ -30,6 +30,7 @@ struct ReplayStart {
 /// {"unsubscribe":["AAPL"]}        removes these; ["*"] removes all
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines are sent in batches at this interval; 0: at once
+/// {"name":"pricer"}               the client's name in the list of clients, at most 64 bytes
 /// {"account":true}                asks for a line with the client's account
 /// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
 /// {"token":"..."}                 the token; a tcp sink with a token needs it first, and only then
@@ -42,6 +43,7 @@ struct Request {
     std::vector<std::string> unsubscribe;
     std::optional<Delivery> mode;
     std::optional<std::chrono::milliseconds> interval;
+    std::optional<std::string> name;
     bool account{false};
     std::optional<std::uint64_t> echo;
     std::optional<std::string> token;

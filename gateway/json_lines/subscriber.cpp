@@ -99,6 +99,7 @@ void Subscriber::apply(const Request& request) {
     }
     if (request.mode && !request.from) mode_ = *request.mode;
     if (request.interval) interval_ = *request.interval;
+    if (request.name) name_ = *request.name;
     if (request.account) reply_account();
     if (request.echo) echo_ = {.number = *request.echo, .line = log_.end()};
 }

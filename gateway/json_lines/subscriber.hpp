@@ -111,6 +111,8 @@ public:
     [[nodiscard]] bool has_more() const noexcept { return has_lines() || !text_.empty() || pending_event_count_ != 0; }
 
     [[nodiscard]] Account account() const noexcept;
+    /// The name that the client has given; empty if none.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
     /// Text for this client alone, to be sent before any line. Any non-const call invalidates it.
     [[nodiscard]] std::string_view text() const noexcept { return std::string_view{text_}.substr(text_sent_); }
@@ -204,6 +206,7 @@ private:
     void skip_rest(const Gathered& gathered);
 
     Delivery mode_;
+    std::string name_;
     const LineLog& log_;
     const Snapshot& snapshot_;
     DepthBooks& books_;

@@ -106,6 +106,9 @@ struct SymbolsConfig {
 [[nodiscard]] std::span<const SinkKind* const> builtin_sink_kinds() noexcept;
 
 struct Config {
+    std::string name;       ///< Name of the gateway on its page and in /api/health; that of its first ring when empty.
+    std::string file;       ///< File that it was read from; empty without one.
+    std::string file_hash;  ///< FileHashes::of that file.
     service::Severity log_level{service::Severity::info};
     service::LogFormat log_format{service::LogFormat::text};
     bool quiet{false};   ///< Suppress the status line.
@@ -137,9 +140,9 @@ struct Config {
     Settings& add(const Settings& settings = {}) {
         auto& sink = sinks.emplace_back(Settings::kind());
         auto& added = *sink.template as<Settings>();
-        const auto name = added.name;
+        const auto usual_name = added.name;
         added = settings;
-        if (added.name.empty()) added.name = name;
+        if (added.name.empty()) added.name = usual_name;
         return added;
     }
     /// The settings of the first sink of this kind, or null.

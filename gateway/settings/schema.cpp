@@ -51,6 +51,8 @@ net::ReceivePath receive_path(const Value& value) {
 }
 
 constexpr settings::Key<Config> kTopKeys[] = {
+    TopKey::short_text<&Config::name, kMaxNameLength>(
+        "name", "NAME", "Name of the gateway on its page and in /api/health; that of its first ring if unset."),
     TopKey::choice<&Config::log_level, service::kSeverities>("log_level", "debug|info|warning|error",
                                                              "Least severe messages to log."),
     TopKey::choice<&Config::log_format, service::kLogFormats>(
@@ -63,7 +65,8 @@ constexpr settings::Key<Config> kTopKeys[] = {
      [](const Config& c) { return c.metrics.to_string(); }},
     TopKey::file<[](auto& c) -> auto& { return c.admin_token.file; }>(
         "admin_token_file",
-        "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
+        "File with the bearer token for POST /api/reload at the metrics address and POST /api/disconnect; neither if "
+        "unset."),
     TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
                                                                              "Environment variable with that token."),
     TopKey::text<&Config::capture>(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ public:
     [[nodiscard]] virtual std::uint64_t reset_max_lag() const noexcept { return 0; }
     /// Address for clients; empty if it has none.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
+    /// The list of its clients; null if it cannot have clients.
+    [[nodiscard]] virtual std::shared_ptr<ClientList> client_list() const noexcept { return nullptr; }
     /// The journal that it writes; nullopt if it is not a journal sink.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
     /// Position at which its replacement continues; nullopt if that starts with the board. Call it after stop().

@@ -43,11 +43,15 @@ struct SinkOutput {
     std::vector<std::string_view> keys{};  ///< Keys that determine it; if one could not be read, it is unknown.
 };
 
+/// Path of the POST request that disconnects a client.
+inline constexpr std::string_view kDisconnectPath = "/api/disconnect";
+
 /// Objects of the gateway that a sink uses.
 struct SinkHost {
     service::LogFunction log;  ///< Logs, and keeps the last error for the sink's health.
     mode_t file_mode{};        ///< Permissions of files that the sink creates.
-    http::Pages pages;         ///< The gateway's own pages: /health, /metrics, /api/health.
+    http::Pages pages;         ///< The gateway's own pages: /health, /metrics, /api.
+    http::Acts acts{};         ///< Answers POST requests at kDisconnectPath; empty without an admin token.
     /// Returns the running journal of this name. Throws ConfigError if there is none.
     std::function<JournalSource(const std::string& name)> journal;
     std::optional<RingPlace> replaced{};  ///< Position at which the replaced sink stopped; for join.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ class RingReader;
 /// The interface between sinks and the gateway. A SinkThread (sink_thread.hpp) runs a sink: it reads the ring for
 /// it and keeps its account.
 namespace millpond::gateway {
+
+class ClientList;
 
 /// Handling of events that a sink cannot pass on at once.
 enum class Delivery : std::uint8_t {
@@ -201,6 +204,8 @@ public:
     [[nodiscard]] virtual SinkHealth health() const noexcept = 0;
     /// Address for clients; empty if it has none.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
+    /// The list of its clients; null if it cannot have clients.
+    [[nodiscard]] virtual std::shared_ptr<ClientList> client_list() const noexcept { return nullptr; }
     /// The journal that it writes; nullopt if it is not a journal sink.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
 };

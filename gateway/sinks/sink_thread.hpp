@@ -66,6 +66,7 @@ public:
     [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
     [[nodiscard]] std::chrono::nanoseconds holds() const noexcept override { return holds_; }
     [[nodiscard]] net::SocketAddress address() const override { return sink_->address(); }
+    [[nodiscard]] std::shared_ptr<ClientList> client_list() const noexcept override { return sink_->client_list(); }
     [[nodiscard]] std::optional<JournalSource> journal() const override { return sink_->journal(); }
     [[nodiscard]] std::optional<RingPlace> stopped_at() const override;
     [[nodiscard]] std::uint64_t reset_max_lag() const noexcept override {

@@ -13,6 +13,7 @@ import argparse
 import http.client
 import json
 import sys
+import time
 
 try:
     import jsonschema
@@ -112,7 +113,7 @@ def ask(address, path, method="get", **headers):
     return connection, answer
 
 
-PAGES = ("/api/quotes", "/api/symbols", "/api/instruments?symbol=AAPL", "/api/health", "/api/history", "/api/events",
+PAGES = ("/api/quotes", "/api/symbols", "/api/instruments?symbol=AAPL", "/api/health", "/api/clients", "/api/history", "/api/events",
          "/api/events.csv", "/health", "/metrics")
 for address in (given.good, given.bad):
     for page in PAGES:
@@ -146,8 +147,27 @@ ask(given.good, "/ws", **SOCKET)
 ask(given.locked, "/ws", **SOCKET)
 ask(given.good, "/ws", Origin="http://elsewhere.example", **SOCKET)
 bearer = f"Bearer {given.admin_token}"
+
+
+def clients():
+    connection = http.client.HTTPConnection(given.locked, timeout=60)
+    connection.request("GET", "/api/clients", headers={"Authorization": bearer})
+    body = connection.getresponse().read()
+    check("get", "/api/clients", "200", "application/json", body)
+    return json.loads(body)["clients"]
+
+
+member = ask(given.locked, "/ws", Authorization=bearer, **SOCKET)
+while not (listed := clients()):
+    time.sleep(0.1)
+ask(given.admin, f"/api/disconnect?sink={listed[0]['sink']}&id={listed[0]['id']}", "post", Authorization=bearer)
 ask(given.no_admin, "/api/reload", "post")
 ask(given.admin, "/api/reload", "post")
+ask(given.no_admin, "/api/disconnect?sink=x&id=1", "post")
+ask(given.admin, "/api/disconnect?sink=x&id=1", "post")
+ask(given.admin, "/api/disconnect?sink=x&id=1", "post", Origin="http://elsewhere.example", Authorization=bearer)
+ask(given.admin, "/api/disconnect?sink=x&id=x", "post", Authorization=bearer)
+ask(given.admin, "/api/disconnect?sink=x&id=1", "post", Authorization=bearer)
 ask(given.admin, "/api/reload", "post", Origin="http://elsewhere.example", Authorization=bearer)
 ask(given.admin, "/api/reload", "post", Authorization=bearer)
 with open(given.config, "a", encoding="utf-8") as config:

@@ -45,9 +45,9 @@ TEST(Top, ShowsFeedsRingsAndSinksOnceAsTablesOrAsJson) {
     const auto address = metrics_address(gateway);
     const auto table = run({"top", "--once", "--gateway", address});
     EXPECT_EQ(table.exit_code, 0) << table.err;
-    EXPECT_THAT(table.out,
-                AllOf(StartsWith("1 warning\n"), HasSubstr("\nf  "), HasSubstr(gateway.ring()),
-                      HasSubstr("wire to ring"), ContainsRegex("\nlines +test-top"), HasSubstr("\nlines  ")));
+    EXPECT_THAT(table.out, AllOf(StartsWith(fmt::format("1 warning  {} on ", gateway.ring())), HasSubstr("\nf  "),
+                                 HasSubstr(gateway.ring()), HasSubstr("wire to ring"),
+                                 ContainsRegex("\nlines +test-top"), HasSubstr("\nlines  ")));
     const auto json = run({"top", "--once", "--format", "json", "--gateway", address});
     EXPECT_EQ(json.exit_code, 0) << json.err;
     EXPECT_THAT(json.out, AllOf(StartsWith("{\"now\":"), HasSubstr("\"feeds\":[{\"name\":\"f\"")));
@@ -96,8 +96,9 @@ std::string report(int count, const std::string& only_findings = {}) {
         R"({{"name":"main","published_per_second":1,"instruments":1,"max_instruments":2,"memory":{{"mapped":1,"huge":0,)"
         R"("locked":0}},"wire":{0},"in_process":{0},"readers":[{{"name":"r","behind":0,"missed":0,"alive":false}}]}})",
         latency);
-    return fmt::format(R"({{"now":1000,"findings":[{}],"feeds":[{}],"rings":[{}],"pools":[],"sinks":[{}]}})",
-                       only_findings.empty() ? findings : only_findings, feeds, ring, sinks);
+    return fmt::format(
+        R"({{"now":1000,"started":0,"gateway":{{"name":"md","host":"h","version":"1.2.3","config":null}},"findings":[{}],"feeds":[{}],"rings":[{}],"pools":[],"sinks":[{}]}})",
+        only_findings.empty() ? findings : only_findings, feeds, ring, sinks);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -110,15 +111,56 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(Top, FitsTheTerminalAndKeepsWhatIsWrong) {
     for (const auto& [width, height] : {std::pair{80U, 24U}, {40U, 24U}, {80U, 10U}, {200U, 60U}, {20U, 3U}}) {
         for (const int count : {0, 1, 5, 40}) {
-            const auto lines = lines_of(top_text(report(count), {.width = width, .height = height}));
+            const auto lines = lines_of(top_text(report(count), {}, {.width = width, .height = height}));
             EXPECT_LE(lines.size(), height) << width << "x" << height << ", " << count;
             for (const auto& line : lines) EXPECT_LE(line.size(), width) << line;
             ASSERT_FALSE(lines.empty());
             EXPECT_THAT(lines.front(), StartsWith(count == 0 ? "healthy" : fmt::format("{} warning", count)));
         }
     }
-    const auto small = top_text(report(40), {.width = 80, .height = 24});
+    const auto small = top_text(report(40), {}, {.width = 80, .height = 24});
     EXPECT_THAT(small, AllOf(HasSubstr("gap: feed 'feed0'"), ContainsRegex("  [0-9]+ more"), HasSubstr("sink0")));
+}
+
+/// An answer of /api/clients with as many clients, of which the last has lost most.
+std::string client_list(int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i) {
+        list += fmt::format(
+            R"({}{{"sink":"lines","peer":"10.0.0.{}:5000","name":"c{}","delivered_per_second":{},"queued":1,"lag_ns":{},)"
+            R"("conflated":0,"missed":{}}})",
+            i == 0 ? "" : ",", i, i, count - i, i == 0 ? 2'000'000'000 : 0, i / 2);
+    }
+    return R"({"now":1,"clients":[)" + list + "]}";
+}
+
+TEST(Top, ClientsThatLoseAndLagComeFirst) {
+    const auto order_of = [](TopOrder order) {
+        std::string names;
+        for (const auto& line : lines_of(top_text(report(1), client_list(4), {.order = order}))) {
+            if (line.starts_with("10.0.0.")) names += line.substr(7, 1);
+        }
+        return names;
+    };
+    EXPECT_EQ(order_of(TopOrder::configured), "2301");
+    EXPECT_EQ(order_of(TopOrder::rate), "0123");
+    EXPECT_EQ(order_of(TopOrder::lag), "0123");
+    EXPECT_EQ(order_of(TopOrder::missed), "2301");
+    EXPECT_EQ(order_of(TopOrder::name), "0123");
+    const auto text = top_text(report(1), client_list(4), {.width = 100, .height = 24});
+    EXPECT_THAT(text, AllOf(HasSubstr("CLIENT"), ContainsRegex("10.0.0.0:5000 +c0 +lines +4 +1 +2.0s +0 +0")));
+    for (const auto& line : lines_of(top_text(report(40), client_list(200), {.width = 80, .height = 24})))
+        EXPECT_LE(line.size(), 80U);
+}
+
+TEST(Top, TheFirstLineNamesTheGatewayAndItsConfiguration) {
+    auto health = report(0);
+    EXPECT_THAT(top_text(health, {}), StartsWith("healthy  md on h  up 1.0us  1.2.3"));
+    const std::string none{R"("config":null)"};
+    health.replace(health.find(none), none.size(), R"("config":{"file":"/etc/a.toml","changed":true})");
+    EXPECT_THAT(top_text(health, {}),
+                StartsWith("healthy  md on h  configuration changed since start  up 1.0us  1.2.3  /etc/a.toml\n"));
+    EXPECT_EQ(lines_of(top_text(health, {}, {.width = 12, .height = 20})).front(), "healthy  md ");
 }
 
 TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
@@ -129,7 +171,7 @@ TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
     const auto health = report(40, fmt::format("{},{},{}", found("gap", "warning", "feed 'feed7'", 990),
                                                found("stale", "error", "feed 'feed39'", 5),
                                                found("sink behind", "error", "sink 'sink38'", 900)));
-    const auto text = top_text(health, {.width = 80, .height = 24});
+    const auto text = top_text(health, {}, {.width = 80, .height = 24});
     const auto lines = lines_of(text);
     EXPECT_LE(lines.size(), 24U);
     const auto line_of = [&](std::string_view begin) {
@@ -147,7 +189,7 @@ TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
 
 TEST(Top, RowsAreSortedOnRequest) {
     const auto first_sink = [](TopOrder order) {
-        const auto text = top_text(report(3), {.order = order});
+        const auto text = top_text(report(3), {}, {.order = order});
         const auto at = text.find("\nsink") + 1;
         return text.substr(at, text.find(' ', at) - at);
     };
@@ -155,15 +197,15 @@ TEST(Top, RowsAreSortedOnRequest) {
     EXPECT_EQ(first_sink(TopOrder::rate), "sink2");
     EXPECT_EQ(first_sink(TopOrder::lag), "sink2");
     EXPECT_EQ(first_sink(TopOrder::name), "sink0");
-    const auto by_missed = top_text(report(3), {.order = TopOrder::missed});
+    const auto by_missed = top_text(report(3), {}, {.order = TopOrder::missed});
     EXPECT_LT(by_missed.find("\nfeed0"), by_missed.find("\nfeed2"));
 }
 
 TEST(Top, ColoursMarkOnlyWhatIsWrong) {
-    EXPECT_THAT(top_text(report(1), {.colour = true}),
+    EXPECT_THAT(top_text(report(1), {}, {.colour = true}),
                 AllOf(HasSubstr("\033[33m1 warning\033[0m"), HasSubstr("\033[31mdead")));
-    EXPECT_THAT(top_text(report(0), {.colour = true}), HasSubstr("\033[32mhealthy\033[0m"));
-    EXPECT_THAT(top_text(report(1)), Not(HasSubstr("\033")));
+    EXPECT_THAT(top_text(report(0), {}, {.colour = true}), StartsWith("\033[32mhealthy\033[0m  md on h  up "));
+    EXPECT_THAT(top_text(report(1), {}), Not(HasSubstr("\033")));
 }
 
 TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {

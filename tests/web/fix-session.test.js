@@ -177,7 +177,7 @@ test("an action names its consequence, needs the admin token and is an event", a
     await dialog.getByText("the resend store is lost").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await act(view, "Set numbers", "wrong-secret-0123456789");
-    await dialog.getByText("The engine did not accept this token.").waitFor();
+    await dialog.getByText("The admin token was not accepted.").waitFor();
     await dialog.getByLabel("Next number out").fill("0");
     await dialog.getByLabel("Admin token").fill(ADMIN);
     await dialog.getByRole("button", { name: "Set numbers" }).click();

@@ -1,21 +1,47 @@
-// The page for operations in real Chromium: states, order, filters, and a layout that does not move.
+// The page for operations in real Chromium: states, order, filters, clients, and a layout that does not move.
 import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { faults, launch, open, overflow, picture, shifts } from "./browser.js";
 import { Sender, startGateway } from "./gateway.js";
 
+const ADMIN = "an-admin-secret-of-some-length";
 const QUOTE = { symbol: "AAPL", bid: 1_892_400, ask: 1_892_600 };
 
 let browser;
+let folder;
 
 before(async () => {
   browser = await launch();
+  folder = mkdtempSync(join(tmpdir(), "millpond-operations-"));
 });
 
 after(async () => {
   await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
 });
+
+/** Writes a file that only its owner can read. */
+function secret(name, text) {
+  const file = join(folder, name);
+  writeFileSync(file, `${text}\n`, { mode: 0o600 });
+  return file;
+}
+
+/** A TCP client of JSON lines. closed: resolves to all that it received, when it is disconnected. */
+async function connect(port, request) {
+  const socket = net.connect(port, "127.0.0.1");
+  let said = "";
+  socket.on("data", (data) => { said += data; });
+  const closed = new Promise((done) => { socket.once("close", () => done(said)); });
+  await new Promise((done, failed) => { socket.once("connect", done).once("error", failed); });
+  socket.write(`${JSON.stringify(request)}\n`);
+  return { address: `127.0.0.1:${socket.localPort}`, closed, end: () => socket.destroy() };
+}
 
 /** Runs with a gateway and a page, and closes everything afterwards. */
 async function withGateway(more, options, viewport, use) {
@@ -44,7 +70,7 @@ test("waiting, connected and healthy are three states, and nothing is green befo
     await view.waitForFunction(() => document.title.startsWith("○ Waiting for the first datagram – "));
     assert.equal(await view.locator("#icon").getAttribute("href"), "icon-waiting.svg");
     await picture(view, "waiting");
-    const silent = await view.locator("#feeds thead th, #sinks thead th, #quotes [role=columnheader]").evaluateAll((heads) => heads.filter(({ title }) => title.length < 10).map(({ textContent }) => textContent));
+    const silent = await view.locator("#feeds thead th, #sinks thead th, #clients thead th, #quotes [role=columnheader]").evaluateAll((heads) => heads.filter(({ title }) => title.length < 10).map(({ textContent }) => textContent));
     assert.deepEqual(silent, [], "columns do not say what they mean");
     await feed.send([]); // a heartbeat
     await view.locator("#health[data-state=info]").waitFor();
@@ -56,6 +82,77 @@ test("waiting, connected and healthy are three states, and nothing is green befo
     await cell(view, "#feeds", "planted", "State").getByText("healthy").waitFor();
     await view.waitForFunction(() => document.title.startsWith("● Healthy – "));
     assert.equal(await view.locator("#icon").getAttribute("href"), "icon.svg");
+  });
+});
+
+test("the header and the title name the gateway, its version, uptime and configuration", async () => {
+  const file = join(folder, "gateway.toml");
+  writeFileSync(file, 'log_level = "info"\n');
+  await withGateway(["--name", "md-1", "--config", file], {}, WIDE, async ({ view }) => {
+    await view.locator("#gateway-name").getByText(/^md-1 on \S+$/).waitFor();
+    assert.match(await view.locator("#gateway-version").textContent(), /^\d+\.\d+\.\d+/);
+    assert.match(await view.locator("#gateway-uptime").textContent(), /^up \d/);
+    await view.waitForFunction(() => document.title.includes(" – md-1 on "));
+    assert.equal(await view.locator("#gateway-config").textContent(), file);
+    assert.equal(await view.locator("#gateway-changed").isVisible(), false);
+    appendFileSync(file, "# changed\n");
+    await view.locator("#gateway-changed").waitFor();
+    await picture(view, "changed");
+    writeFileSync(file, 'log_level = "info"\n');
+    await view.locator("#gateway-changed").waitFor({ state: "hidden" });
+    assert.deepEqual(await shifts(view), []);
+  });
+});
+
+test("clients are listed by address and name, lossy ones first, and the admin token disconnects one", async () => {
+  const web = `listen=127.0.0.1:0,token_file=${secret("web.token", "a-secret-of-some-length")}`;
+  const more = ["--admin-token-file", secret("admin.token", ADMIN), "--tcp", "name=lines,listen=127.0.0.1:0,mode=every"];
+  await withGateway(more, { web }, WIDE, async ({ gateway, feed, view }) => {
+    await view.getByLabel("Token", { exact: true }).fill("a-secret-of-some-length");
+    await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await view.locator("body[data-link=live]").waitFor();
+    const client = await connect(gateway.listening("lines"), { name: "pricer" });
+    const other = await connect(gateway.listening("lines"), { name: "<b>other</b>" });
+    try {
+      const row = (text) => view.locator("#clients tr[data-name]", { hasText: text });
+      await row(client.address).getByText("pricer").waitFor();
+      await row(other.address).getByText("<b>other</b>").waitFor();
+      await feed.send([QUOTE]);
+      await row(client.address).locator("td[data-label=Delivered]").getByText("1", { exact: true }).waitFor();
+      assert.equal(await row(client.address).locator("td[data-label=Of]").textContent(), "lines");
+      await row("page").first().waitFor();
+      assert.equal(await view.locator("#clients button").count(), 3, "the rings have readers besides");
+      await row(client.address).getByRole("button", { name: "Disconnect" }).click();
+      await view.getByText(`Client ${client.address} of sink “lines” loses its connection`).waitFor();
+      await picture(view, "disconnect");
+      assert.deepEqual(await faults(view), []);
+      const confirm = async (token) => {
+        await view.getByLabel("Admin token").fill(token);
+        await view.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+      };
+      await confirm("a-wrong-secret-of-some-length");
+      await view.getByText("The admin token was not accepted.").waitFor();
+      await confirm(ADMIN);
+      assert.match(await client.closed, /"type":"bye","text":"an operator has closed this connection"/);
+      await view.mouse.move(5, 5);
+      await row(client.address).waitFor({ state: "detached" });
+      await row(other.address).waitFor();
+      await view.locator("#events").getByText(`an operator disconnects client ${client.address}`).waitFor();
+      assert.equal(await view.evaluate(() => document.querySelector("#act-token").value), "");
+      await picture(view, "clients");
+    } finally {
+      client.end();
+      other.end();
+    }
+  });
+});
+
+test("without an admin token clients are shown, and none can be disconnected", async () => {
+  await withGateway([], {}, WIDE, async ({ gateway, view }) => {
+    await view.locator("#clients tr[data-name]", { hasText: "page" }).waitFor();
+    assert.equal(await view.locator("#clients button").count(), 0);
+    const { status } = await fetch(new URL("api/disconnect?sink=web&id=1", gateway.url), { method: "POST" });
+    assert.equal(status, 405);
   });
 });
 
@@ -94,12 +191,12 @@ test("filters hide rows, say so, and are in the address", async () => {
     assert.deepEqual(await names(view, "#feeds"), ["second"]);
     await view.locator("#feeds").getByText("The filter hides 1.").waitFor();
     assert.equal(new URL(view.url()).hash, "#/?rows=bad");
-    await view.getByLabel("Filter feeds and sinks").fill("plan");
+    await view.getByLabel("Filter feeds, sinks and clients").fill("plan");
     await view.locator("#feeds").getByText("The filter hides 2.").waitFor();
     assert.equal(new URL(view.url()).hash, "#/?filter=plan&rows=bad");
     await view.reload();
     await view.locator("#feeds").getByText("The filter hides 2.").waitFor();
-    assert.equal(await view.getByLabel("Filter feeds and sinks").inputValue(), "plan");
+    assert.equal(await view.getByLabel("Filter feeds, sinks and clients").inputValue(), "plan");
     await view.getByRole("button", { name: "Only problems" }).click();
     await view.waitForFunction(() => document.querySelectorAll("#feeds tr[data-name]").length === 1);
     assert.deepEqual(await names(view, "#feeds"), ["planted"]);

@@ -438,12 +438,12 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
   try {
     await view.getByRole("dialog").waitFor();
     assert.equal(await view.locator("#health").textContent(), "Token required");
-    await view.getByLabel("Token").fill("another-secret-of-some-length");
+    await view.getByLabel("Token", { exact: true }).fill("another-secret-of-some-length");
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.getByText("The gateway did not accept this token.").waitFor();
     await picture("wrong-token", view);
     for (const [text, fault] of [["“a-secret-of-some-length”", /only ASCII/], ["short", /16 to 1,024/]]) {
-      await view.getByLabel("Token").fill(text);
+      await view.getByLabel("Token", { exact: true }).fill(text);
       await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
       await view.getByText(fault).waitFor();
       assert.equal(await view.getByRole("dialog").isVisible(), true);
@@ -452,7 +452,7 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
     await view.keyboard.press("Escape");
     await view.getByText("Sign in to see quotes.").waitFor();
     await view.getByRole("button", { name: "Sign in" }).click();
-    await view.getByLabel("Token").fill("a-secret-of-some-length");
+    await view.getByLabel("Token", { exact: true }).fill("a-secret-of-some-length");
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.locator("body[data-link=live]").waitFor();
     await view.getByText("No quotes yet.").waitFor();
@@ -469,7 +469,7 @@ test("a token of any accepted characters opens the page; one that is changed on 
   const port = await freePort();
   const web = `listen=127.0.0.1:${port},token_file=${file}`;
   const signIn = async (view, text) => {
-    await view.getByLabel("Token").fill(text);
+    await view.getByLabel("Token", { exact: true }).fill(text);
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.locator("body[data-link=live]").waitFor();
   };

@@ -11,6 +11,7 @@
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
+#include "service/file_hashes.hpp"
 
 namespace millpond::app {
 
@@ -31,7 +32,11 @@ void GatewayFlags::add_to(Arguments& options) {
 gateway::Config GatewayFlags::read(gateway::Config config, settings::Errors& errors) const {
     config.feed_formats = feed_formats_;
     config.sink_kinds = sink_kinds_;
-    if (!file_.empty()) errors.check([&] { gateway::read_file(file_, config); });
+    if (!file_.empty()) {
+        config.file = file_;
+        config.file_hash = service::FileHashes{}.of({&config.file, 1});  // before the file is read: later changes count
+        errors.check([&] { gateway::read_file(file_, config); });
+    }
     try {
         for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);
         for (const auto& [table, text] : *tables_) gateway::read_table_flag(table, text, config);

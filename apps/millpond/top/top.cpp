@@ -61,12 +61,14 @@ int watch(const TopOptions& options, const net::SocketAddress& gateway, const st
     const bool colour = wants_colour();
     auto order = TopOrder::configured;
     std::string health;
+    std::string clients;
     std::string error;
     auto next = std::chrono::steady_clock::now();
     while (!stop.load(std::memory_order_relaxed)) {
         if (std::chrono::steady_clock::now() >= next) {
             try {
                 health = http::get(gateway, "/api/health", token);
+                clients = http::get(gateway, "/api/clients", token);
                 error.clear();
             } catch (const std::runtime_error& failure) {
                 error = fmt::format("no response: {}; retrying", failure.what());
@@ -74,9 +76,9 @@ int watch(const TopOptions& options, const net::SocketAddress& gateway, const st
             next = std::chrono::steady_clock::now() + std::chrono::milliseconds{options.interval_ms};
         }
         const auto [width, height] = terminal.size();
-        auto text = error.empty()
-                        ? top_text(health, {.width = width, .height = height - 1, .colour = colour, .order = order})
-                        : toned(error.substr(0, width), Tone::error, colour) + '\n';
+        auto text = error.empty() ? top_text(health, clients,
+                                             {.width = width, .height = height - 1, .colour = colour, .order = order})
+                                  : toned(error.substr(0, width), Tone::error, colour) + '\n';
         terminal.draw(text + toned(kKeys.substr(0, width), Tone::faint, colour));
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
         const char key = terminal.key(std::max(left, std::chrono::milliseconds{1}));
@@ -94,7 +96,8 @@ int run(const TopOptions& options) {
         return watch(options, gateway, token, stop);
     for (;;) {
         const auto health = http::get(gateway, "/api/health", token);
-        fmt::print("{}", options.format == "json" ? health : top_text(health));
+        fmt::print("{}",
+                   options.format == "json" ? health : top_text(health, http::get(gateway, "/api/clients", token)));
         std::fflush(stdout);
         if (options.once) return 0;
         std::this_thread::sleep_for(std::chrono::milliseconds{options.interval_ms});
@@ -107,7 +110,8 @@ int run(const TopOptions& options) {
 Command top_command(Arguments& program) {
     auto* command = program.add_subcommand("top", "Show a running gateway: rates, latencies, lag, losses, findings.");
     command->footer(
-        "Reads /api/health from the metrics address or the web sink of a gateway. On a terminal, `q` ends it, and n, "
+        "Reads /api/health and /api/clients from the metrics address or the web sink of a gateway. On a terminal, `q` "
+        "ends it, and n, "
         "r, l, m "
         "and c\n"
         "sort feeds and sinks by name, rate, lag, missed events, or as configured. NO_COLOR switches colours off.\n"

@@ -54,7 +54,9 @@ std::string span(double nanos) {
     if (size < 1e3) return fmt::format("{:.0f}ns", nanos);
     if (size < 1e6) return fmt::format("{:.1f}us", nanos / 1e3);
     if (size < 1e9) return fmt::format("{:.1f}ms", nanos / 1e6);
-    return fmt::format("{:.1f}s", nanos / 1e9);
+    if (size < 60e9) return fmt::format("{:.1f}s", nanos / 1e9);
+    if (size < 3'600e9) return fmt::format("{:.0f}min", nanos / 60e9);
+    return fmt::format("{:.1f}h", nanos / 3'600e9);
 }
 /// Formats a duration; "-" if there is none.
 std::string span(const Tree& tree, const char* key) { return is_null(tree, key) ? "-" : span(number(tree, key)); }
@@ -104,10 +106,12 @@ Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag,
 
 class Page {
 public:
-    Page(const Tree& tree, const TopView& view) : tree_(tree), now_(number(tree, "now")), view_(view) {}
+    Page(const Tree& tree, const Tree& clients, const TopView& view)
+        : tree_(tree), clients_(clients), now_(number(tree, "now")), view_(view) {}
 
     std::string write() {
-        const std::vector<TextTable> tables{findings(), feeds(), sinks(), latencies(), rings(), readers(), pools()};
+        const std::vector<TextTable> tables{findings(),  feeds(), sinks(),   clients(),
+                                            latencies(), rings(), readers(), pools()};
         const auto max_rows = fitting(tables);
         std::string out = summary() + '\n';
         for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -180,7 +184,19 @@ private:
             words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count,
                                  count == 1 && *severity != 'i' ? severity : plural);
         }
-        return toned(words.empty() ? "healthy" : words, worst, view_.colour);
+        if (words.empty()) words = "healthy";
+        const auto room = view_.width == 0 ? std::string::npos : view_.width - std::min(view_.width, words.size());
+        return toned(words, worst, view_.colour) + about().substr(0, room);
+    }
+
+    /// Which gateway it is; the least important last.
+    [[nodiscard]] std::string about() const {
+        const auto& gateway = member(tree_, "gateway");
+        const auto& config = member(gateway, "config");
+        const bool changed = !config.isNull() && is_set(config, "changed");
+        return fmt::format("  {} on {}{}  up {}  {}  {}", text(gateway, "name"), text(gateway, "host"),
+                           changed ? "  configuration changed since start" : "", span(now_ - number(tree_, "started")),
+                           text(gateway, "version"), config.isNull() ? "" : text(config, "file"));
     }
 
     /// Severity of the worst finding about `of`: 3: error; 2: warning; 1: notice; 0: none.
@@ -269,6 +285,38 @@ private:
         return table;
     }
 
+    [[nodiscard]] TextTable clients() const {
+        TextTable table{{{"CLIENT", true, 9},
+                         {"NAME", true, 7},
+                         {"SINK", true, 5},
+                         {"DELIVERED/S", false, 6},
+                         {"QUEUED", false, 4},
+                         {"LAG", false, 8},
+                         {"CONFLATED", false, 3},
+                         {"MISSED", false, 8}}};
+        const bool by_name = view_.order == TopOrder::name;
+        auto rows =
+            sorted(clients_, by_name ? TopOrder::configured : view_.order, "delivered_per_second", "lag_ns", "missed");
+        if (by_name) std::ranges::stable_sort(rows, {}, [](const Tree* one) { return text(*one, "peer"); });
+        if (view_.order == TopOrder::configured) {
+            std::ranges::stable_sort(rows, std::greater{}, [](const Tree* one) {
+                return std::pair{number(*one, "missed"), number(*one, "lag_ns")};
+            });
+        }
+        for (const auto* client : rows) {
+            const bool lags = number(*client, "lag_ns") > 0;
+            table.add({{text(*client, "peer")},
+                       {text(*client, "name")},
+                       {text(*client, "sink")},
+                       {amount(*client, "delivered_per_second")},
+                       {amount(*client, "queued")},
+                       {lags ? span(*client, "lag_ns") : "-", lags ? Tone::warning : Tone::plain},
+                       {amount(*client, "conflated")},
+                       loss(*client, "missed")});
+        }
+        return table;
+    }
+
     [[nodiscard]] TextTable latencies() const {
         TextTable table{{{"LATENCY, NEWEST SECONDS", true, 9},
                          {"AVERAGE", false, 4},
@@ -353,16 +401,18 @@ private:
     }
 
     const Tree& tree_;
+    const Tree& clients_;
     double now_;
     TopView view_;
 };
 
 }  // namespace
 
-std::string top_text(const std::string& health_json, const TopView& view) {
+std::string top_text(const std::string& health_json, const std::string& clients_json, const TopView& view) {
     try {
         const auto tree = service::parse_json(health_json);
-        return Page{tree, view}.write();
+        const auto clients = clients_json.empty() ? Tree{} : service::parse_json(clients_json);
+        return Page{tree, clients_json.empty() ? clients : member(clients, "clients"), view}.write();
     } catch (const std::exception& error) {
         throw std::runtime_error(fmt::format("the response is not a health report of a gateway: {}", error.what()));
     }

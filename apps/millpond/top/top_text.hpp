@@ -16,9 +16,11 @@ struct TopView {
     TopOrder order{TopOrder::configured};
 };
 
-/// A gateway's /api/health as text for a terminal: findings, feeds, sinks, rings, latencies, readers and pools.
+/// A gateway's /api/health and /api/clients as text for a terminal: findings, feeds, sinks, clients, rings, latencies,
+/// readers and pools. clients_json: empty: no clients.
 /// Findings come first and are kept if the height is too small for everything. Throws std::runtime_error when the
 /// JSON is not a gateway's.
-[[nodiscard]] std::string top_text(const std::string& health_json, const TopView& view = {});
+[[nodiscard]] std::string top_text(const std::string& health_json, const std::string& clients_json,
+                                   const TopView& view = {});
 
 }  // namespace millpond::app

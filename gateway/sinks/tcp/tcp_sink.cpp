@@ -129,7 +129,7 @@ void TcpSink::poll_pending(std::int64_t now_ns) {
 void TcpSink::admit(Stream stream, std::string received, const std::string& peer, std::int64_t now_ns) {
     connections_.push_back(
         std::make_unique<Connection>(context_, std::move(stream), std::move(received), peer, source(), now_ns));
-    join(connections_.back()->subscriber());
+    join(connections_.back()->subscriber(), peer);
     counters_.accepted.add();
     log_(service::Severity::info, settings_.name + ".connect",
          fmt::format("tcp sink '{}': client {} connected", settings_.name, peer));
@@ -180,6 +180,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     };
     std::erase_if(connections_, over);
     find_slowest();
+    for (auto* subscriber : update_clients(monotonic_ns)) subscriber->end(kDisconnected);
     counters_.clients.set(connections_.size());
 }
 

@@ -38,7 +38,7 @@ protected:
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
         const auto make = [settings, access = read_access(settings)](const SinkHost& host) {
-            auto sink = std::make_unique<WebSink>(settings, access, host.pages, host.log);
+            auto sink = std::make_unique<WebSink>(settings, access, host.pages, host.log, host.acts);
             host.log(service::Severity::info, settings.name,
                      fmt::format("web sink '{}': {}://{}/", settings.name, access.tls.on() ? "https" : "http",
                                  sink->address().to_string()));

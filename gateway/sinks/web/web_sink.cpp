@@ -52,7 +52,8 @@ struct WebSink::Network {
                .token = sink.access_.token,
                .tls = sink.access_.tls,
                .max_connections = kMaxConnections,
-               .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
+               .is_open = [](std::string_view path) { return find_asset(path) != nullptr || path == kDisconnectPath; },
+               .acts = sink.acts_,
                .on_refused = [&sink](std::string_view peer,
                                      std::string_view reason) { sink.log_refused(peer, reason); }},
               [&sink](const http::Request& request) { return sink.page(request); },
@@ -69,7 +70,7 @@ struct WebSink::Network {
         }
         clients.push_back(std::make_shared<Client>(shared, std::move(stream), sink.source()));
         auto& client = *clients.back();
-        sink.join(client.subscriber());
+        sink.join(client.subscriber(), client.peer());
         sink.counters_.accepted.add();
         sink.log_(service::Severity::info, sink.settings_.name + ".connect",
                   fmt::format("web sink '{}': client {} connected", sink.settings_.name, client.peer()));
@@ -84,11 +85,13 @@ struct WebSink::Network {
     std::vector<std::shared_ptr<Client>> clients;
 };
 
-WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log)
+WebSink::WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log,
+                 http::Acts acts)
     : JsonLinesSink(settings, "web", log),
       settings_(settings),
       access_(std::move(access)),
       pages_(std::move(pages)),
+      acts_(std::move(acts)),
       log_(std::move(log)),
       books_(source().books),
       trades_(core::utc_nanos()),
@@ -168,6 +171,11 @@ void WebSink::serve_all(std::int64_t now_ns) {
     };
     std::erase_if(network_->clients, over);
     find_slowest();
+    for (const auto* subscriber : update_clients(now_ns)) {
+        const auto client =
+            std::ranges::find(network_->clients, subscriber, [](const auto& one) { return &one->subscriber(); });
+        (*client)->end(kDisconnected);
+    }
     counters_.clients.set(network_->clients.size());
 }
 

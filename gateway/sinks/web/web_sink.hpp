@@ -25,9 +25,10 @@ namespace millpond::gateway::web {
 /// requests, json_lines/subscriber.hpp slow clients.
 class WebSink final : public json_lines::JsonLinesSink {
 public:
-    /// Starts to listen. pages: other pages to serve; called on the sink's thread. Throws std::system_error that names
-    /// the address.
-    WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log);
+    /// Starts to listen. pages: other pages to serve; acts: answers POST requests, if not empty. Both are called on the
+    /// sink's thread. Throws std::system_error that names the address.
+    WebSink(const Settings& settings, ClientAccess access, http::Pages pages, service::LogFunction log,
+            http::Acts acts = {});
     ~WebSink() override;
 
     /// The listening address, with the port that the kernel chose.
@@ -74,6 +75,7 @@ private:
     Settings settings_;
     ClientAccess access_;
     http::Pages pages_;
+    http::Acts acts_;
     service::LogFunction log_;
     json_lines::Counters counters_;
     const json_lines::DepthBooks& books_;

@@ -33,8 +33,8 @@ TEST(Request, AValueOfAnotherTypeIsRefusedByKey) {
     for (const std::string request :
          {R"({"echo":"5"})", R"({"echo":-1})", R"({"echo":1.5})", R"({"echo":true})", R"({"echo":9007199254740992})",
           R"({"interval_ms":60001})", R"({"interval_ms":[]})", R"({"account":"true"})", R"({"account":1})",
-          R"({"token":5})", R"({"mode":1})", R"({"mode":"all"})", R"({"subscribe":"AAPL"})",
-          R"({"subscribe":{"a":"b"}})", R"({"subscribe":null})"}) {
+          R"({"token":5})", R"({"name":5})", R"({"name":"a\u0007b"})", R"({"mode":1})", R"({"mode":"all"})",
+          R"({"subscribe":"AAPL"})", R"({"subscribe":{"a":"b"}})", R"({"subscribe":null})"}) {
         const auto key = request.substr(2, request.find(':') - 3);
         EXPECT_THAT(refusal(request), HasSubstr("'" + key + "' must be ")) << request;
     }
@@ -78,6 +78,16 @@ TEST(Request, AReplayStartsAtATimeOrARecord) {
     EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":{"time":1}})"), HasSubstr("one key, 'record'"));
     EXPECT_THAT(refusal(R"({"subscribe":["A"],"from":{"record":1,"a":2}})"), HasSubstr("one key, 'record'"));
     EXPECT_THAT(refusal(R"({"from":"board"})"), HasSubstr("belongs to 'subscribe'"));
+}
+
+TEST(Request, ANameHasAtMost64BytesAndNoControlCharacters) {
+    EXPECT_EQ(parse_request(R"({"name":"pricer 7"})").name, "pricer 7");
+    EXPECT_EQ(parse_request("{\"name\":\"\xc3\xa4\xc2\xa0\"}").name, "\xc3\xa4\xc2\xa0");
+    EXPECT_EQ(parse_request(R"({"name":")" + std::string(64, 'x') + "\"}").name, std::string(64, 'x'));
+    EXPECT_THAT(refusal(R"({"name":")" + std::string(65, 'x') + "\"}"), HasSubstr("at most 64 bytes"));
+    EXPECT_THAT(refusal("{\"name\":\"\xc2\x9b"
+                        "31m\"}"),
+                HasSubstr("control characters"));
 }
 
 TEST(Request, AKeyThatIsThereTwiceIsRefused) {
