@@ -111,14 +111,14 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(Top, FitsTheTerminalAndKeepsWhatIsWrong) {
     for (const auto& [width, height] : {std::pair{80U, 24U}, {40U, 24U}, {80U, 10U}, {200U, 60U}, {20U, 3U}}) {
         for (const int count : {0, 1, 5, 40}) {
-            const auto lines = lines_of(top_text(report(count), {}, {.width = width, .height = height}));
+            const auto lines = lines_of(top_text({report(count)}, {.width = width, .height = height}));
             EXPECT_LE(lines.size(), height) << width << "x" << height << ", " << count;
             for (const auto& line : lines) EXPECT_LE(line.size(), width) << line;
             ASSERT_FALSE(lines.empty());
             EXPECT_THAT(lines.front(), StartsWith(count == 0 ? "healthy" : fmt::format("{} warning", count)));
         }
     }
-    const auto small = top_text(report(40), {}, {.width = 80, .height = 24});
+    const auto small = top_text({report(40)}, {.width = 80, .height = 24});
     EXPECT_THAT(small, AllOf(HasSubstr("gap: feed 'feed0'"), ContainsRegex("  [0-9]+ more"), HasSubstr("sink0")));
 }
 
@@ -137,7 +137,7 @@ std::string client_list(int count) {
 TEST(Top, ClientsThatLoseAndLagComeFirst) {
     const auto order_of = [](TopOrder order) {
         std::string names;
-        for (const auto& line : lines_of(top_text(report(1), client_list(4), {.order = order}))) {
+        for (const auto& line : lines_of(top_text({report(1), client_list(4)}, {.order = order}))) {
             if (line.starts_with("10.0.0.")) names += line.substr(7, 1);
         }
         return names;
@@ -147,20 +147,20 @@ TEST(Top, ClientsThatLoseAndLagComeFirst) {
     EXPECT_EQ(order_of(TopOrder::lag), "0123");
     EXPECT_EQ(order_of(TopOrder::missed), "2301");
     EXPECT_EQ(order_of(TopOrder::name), "0123");
-    const auto text = top_text(report(1), client_list(4), {.width = 100, .height = 24});
+    const auto text = top_text({report(1), client_list(4)}, {.width = 100, .height = 24});
     EXPECT_THAT(text, AllOf(HasSubstr("CLIENT"), ContainsRegex("10.0.0.0:5000 +c0 +lines +4 +1 +2.0s +0 +0")));
-    for (const auto& line : lines_of(top_text(report(40), client_list(200), {.width = 80, .height = 24})))
+    for (const auto& line : lines_of(top_text({report(40), client_list(200)}, {.width = 80, .height = 24})))
         EXPECT_LE(line.size(), 80U);
 }
 
 TEST(Top, TheFirstLineNamesTheGatewayAndItsConfiguration) {
     auto health = report(0);
-    EXPECT_THAT(top_text(health, {}), StartsWith("healthy  md on h  up 1.0us  1.2.3"));
+    EXPECT_THAT(top_text({health}), StartsWith("healthy  md on h  up 1.0us  1.2.3"));
     const std::string none{R"("config":null)"};
     health.replace(health.find(none), none.size(), R"("config":{"file":"/etc/a.toml","changed":true})");
-    EXPECT_THAT(top_text(health, {}),
+    EXPECT_THAT(top_text({health}),
                 StartsWith("healthy  md on h  configuration changed since start  up 1.0us  1.2.3  /etc/a.toml\n"));
-    EXPECT_EQ(lines_of(top_text(health, {}, {.width = 12, .height = 20})).front(), "healthy  md ");
+    EXPECT_EQ(lines_of(top_text({health}, {.width = 12, .height = 20})).front(), "healthy  md ");
 }
 
 TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
@@ -171,7 +171,7 @@ TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
     const auto health = report(40, fmt::format("{},{},{}", found("gap", "warning", "feed 'feed7'", 990),
                                                found("stale", "error", "feed 'feed39'", 5),
                                                found("sink behind", "error", "sink 'sink38'", 900)));
-    const auto text = top_text(health, {}, {.width = 80, .height = 24});
+    const auto text = top_text({health}, {.width = 80, .height = 24});
     const auto lines = lines_of(text);
     EXPECT_LE(lines.size(), 24U);
     const auto line_of = [&](std::string_view begin) {
@@ -189,7 +189,7 @@ TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
 
 TEST(Top, RowsAreSortedOnRequest) {
     const auto first_sink = [](TopOrder order) {
-        const auto text = top_text(report(3), {}, {.order = order});
+        const auto text = top_text({report(3)}, {.order = order});
         const auto at = text.find("\nsink") + 1;
         return text.substr(at, text.find(' ', at) - at);
     };
@@ -197,18 +197,45 @@ TEST(Top, RowsAreSortedOnRequest) {
     EXPECT_EQ(first_sink(TopOrder::rate), "sink2");
     EXPECT_EQ(first_sink(TopOrder::lag), "sink2");
     EXPECT_EQ(first_sink(TopOrder::name), "sink0");
-    const auto by_missed = top_text(report(3), {}, {.order = TopOrder::missed});
+    const auto by_missed = top_text({report(3)}, {.order = TopOrder::missed});
     EXPECT_LT(by_missed.find("\nfeed0"), by_missed.find("\nfeed2"));
 }
 
 TEST(Top, ColoursMarkOnlyWhatIsWrong) {
-    EXPECT_THAT(top_text(report(1), {}, {.colour = true}),
+    EXPECT_THAT(top_text({report(1)}, {.colour = true}),
                 AllOf(HasSubstr("\033[33m1 warning\033[0m"), HasSubstr("\033[31mdead")));
-    EXPECT_THAT(top_text(report(0), {}, {.colour = true}), StartsWith("\033[32mhealthy\033[0m  md on h  up "));
-    EXPECT_THAT(top_text(report(1), {}), Not(HasSubstr("\033")));
+    EXPECT_THAT(top_text({report(0)}, {.colour = true}), StartsWith("\033[32mhealthy\033[0m  md on h  up "));
+    EXPECT_THAT(top_text({report(1)}), Not(HasSubstr("\033")));
 }
 
-TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {
+/// A session of a FIX engine's health report.
+std::string session(const std::string& name, const std::string& state, int received, bool open = true) {
+    return fmt::format(
+        R"({{"name":"{}","state":"{}","enabled":true,"open":{},"peer":"10.0.0.1:9","next_sender":7,"next_target":8,)"
+        R"("received":{},"sent":6,"resent":0,"rejected":2,"pending_bytes":0,"resending":false,"awaits_resend":false,)"
+        R"("last_received":900,"last_sent":null,"latency":{{"count":1,"p50":1500,"p99":2500}}}})",
+        name, state, open, received);
+}
+
+TEST(Top, ShowsTheSessionsOfAFixEngine) {
+    const auto health = fmt::format(
+        R"({{"now":1000,"started":0,"findings":[{{"stage":"disabled","severity":"info","of":"session 'B'","since":0,)"
+        R"("text":"t"}}],"acceptors":["127.0.0.1:9878"],"sessions":[{},{}],"replicas":[{{"name":"C","peer":"",)"
+        R"("whole":false,"promoted":false,"next_sender":3,"next_target":4}}]}})",
+        session("A", "active", 5), session("B", "disconnected", 9, false));
+    const auto history =
+        R"({"sources":[{"kind":"session","name":"A","series":{"received_per_second":[0,1,null,7,14]}}]})";
+    const auto shown = top_text({.health = health, .history = history});
+    EXPECT_THAT(shown, AllOf(StartsWith("1 notice  1 of 2 logged on  up 1.0us  listening on 127.0.0.1:9878\n"),
+                             ContainsRegex("\nB +outside its schedule +10.0.0.1:9 +7 +8 +6 +9 +0 +2 +0 +100ns +1.5us"),
+                             ContainsRegex("\nC +gaps +3 +4\n")));
+    EXPECT_THAT(shown, ContainsRegex("\nA +active .* 5 +▁▂ ▅█ +0 +2 +0 +100ns"));
+    EXPECT_LT(shown.find("\nB "), shown.find("\nA ")) << "the one with a finding comes first";
+    const auto by_name = top_text({health}, {.order = TopOrder::name});
+    EXPECT_LT(by_name.find("\nA "), by_name.find("\nB "));
+}
+
+TEST(Top, OnATerminalQEndsItAndOldValuesAreGrey) {
     GatewayRun gateway{{.ring = unique_ring("keys"), .format = "quotes"}};
     int master = -1;
     int slave = -1;
@@ -238,6 +265,11 @@ TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {
     };
     EXPECT_TRUE(shows("q quit")) << screen;
     EXPECT_THAT(screen, HasSubstr("waiting for the first"));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+    EXPECT_TRUE(shows("Below is its last answer.")) << screen;
+    screen.erase(0, screen.rfind("Below is its last answer."));
+    EXPECT_TRUE(shows("q quit")) << screen;
+    EXPECT_THAT(screen, HasSubstr("\033[2mf "));
     EXPECT_EQ(write(master, "q", 1), 1);
     EXPECT_TRUE(shows("\033[?1049l")) << screen;
     int status = -1;
@@ -248,7 +280,6 @@ TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {
     EXPECT_EQ(after.c_lflag, before.c_lflag);
     close(master);
     close(slave);
-    EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
 TEST(Top, AGatewayThatIsNotThereIsNamed) {

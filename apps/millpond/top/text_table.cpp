@@ -23,9 +23,19 @@ std::string_view escape_of(Tone tone) {
     return "";
 }
 
+/// Columns of UTF-8 text of characters that are one column wide.
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
 std::string placed(const std::string& text, std::size_t width, bool left) {
     constexpr std::string_view kMore = "...";
-    const bool whole = text.size() <= width || width <= kMore.size();
+    if (const auto wide = width_of(text); wide <= width) {
+        const std::string space(width - wide, ' ');
+        return left ? text + space : space + text;
+    }
+    const bool whole = width <= kMore.size();
     const auto cut = whole ? text.substr(0, width) : text.substr(0, width - kMore.size()).append(kMore);
     return left ? fmt::format("{:<{}}", cut, width) : fmt::format("{:>{}}", cut, width);
 }
@@ -48,7 +58,7 @@ std::vector<std::size_t> TextTable::widths(std::size_t width) const {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         auto widest = columns_[i].title.size();
-        for (const auto& row : rows_) widest = std::max(widest, row[i].text.size());
+        for (const auto& row : rows_) widest = std::max(widest, width_of(row[i].text));
         result.push_back(widest);
     }
     const auto total = [&] {

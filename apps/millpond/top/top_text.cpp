@@ -104,14 +104,17 @@ Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag,
     return rows;
 }
 
+bool is_fix_engine(const Tree& health) { return health.isMember("sessions"); }
+
 class Page {
 public:
-    Page(const Tree& tree, const Tree& clients, const TopView& view)
-        : tree_(tree), clients_(clients), now_(number(tree, "now")), view_(view) {}
+    Page(const Tree& tree, const Tree& clients, const Tree& history, const TopView& view)
+        : tree_(tree), clients_(clients), history_(history), now_(number(tree, "now")), view_(view) {}
 
     std::string write() {
-        const std::vector<TextTable> tables{findings(),  feeds(), sinks(),   clients(),
-                                            latencies(), rings(), readers(), pools()};
+        const auto tables = is_fix_engine(tree_) ? std::vector<TextTable>{findings(), sessions(), replicas()}
+                                                 : std::vector<TextTable>{findings(),  feeds(), sinks(),   clients(),
+                                                                          latencies(), rings(), readers(), pools()};
         const auto max_rows = fitting(tables);
         std::string out = summary() + '\n';
         for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -174,19 +177,30 @@ private:
     std::string summary() {
         std::string words;
         auto worst = Tone::good;
-        for (const auto& [severity, plural] : std::array<std::pair<const char*, const char*>, 3>{
-                 {{"error", "errors"}, {"warning", "warnings"}, {"info", "notices"}}}) {
+        for (const auto& [severity, noun] : std::array<std::pair<const char*, const char*>, 3>{
+                 {{"error", "error"}, {"warning", "warning"}, {"info", "notice"}}}) {
             const auto& all = member(tree_, "findings");
             const auto count =
                 std::ranges::count_if(all, [&](const Tree& one) { return text(one, "severity") == severity; });
             if (count == 0) continue;
             if (words.empty()) worst = tone_of(severity);
-            words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count,
-                                 count == 1 && *severity != 'i' ? severity : plural);
+            words += fmt::format("{}{} {}{}", words.empty() ? "" : ", ", count, noun, count == 1 ? "" : "s");
         }
         if (words.empty()) words = "healthy";
         const auto room = view_.width == 0 ? std::string::npos : view_.width - std::min(view_.width, words.size());
-        return toned(words, worst, view_.colour) + about().substr(0, room);
+        return toned(words, worst, view_.colour) + (is_fix_engine(tree_) ? about_engine() : about()).substr(0, room);
+    }
+
+    [[nodiscard]] std::string about_engine() const {
+        const auto& sessions = member(tree_, "sessions");
+        const auto active =
+            std::ranges::count_if(sessions, [](const Tree& one) { return text(one, "state") == "active"; });
+        std::string listening;
+        for (const auto& place : member(tree_, "acceptors")) {
+            listening += fmt::format("{}{}", listening.empty() ? "  listening on " : ", ", place.asString());
+        }
+        return fmt::format("  {} of {} logged on  up {}{}", active, sessions.size(),
+                           span(now_ - number(tree_, "started")), listening);
     }
 
     /// Which gateway it is; the least important last.
@@ -218,6 +232,26 @@ private:
         return rows;
     }
 
+    /// A series of the last minute as bars; the highest is its maximum.
+    [[nodiscard]] std::string bars(const char* kind, const std::string& name, const char* series) const {
+        constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+        constexpr Json::ArrayIndex kMost = 20;
+        for (const auto& source : history_) {
+            if (text(source, "kind") != kind || text(source, "name") != name) continue;
+            const auto& values = member(member(source, "series"), series);
+            double highest = 0;
+            for (const auto& value : values) highest = std::max(highest, value.isNull() ? 0 : value.asDouble());
+            std::string drawn;
+            for (auto i = values.size() - std::min(values.size(), kMost); i < values.size(); ++i) {
+                const auto share = values[i].isNull() || highest == 0 ? 0 : values[i].asDouble() / highest;
+                drawn +=
+                    values[i].isNull() ? " " : kBars[static_cast<std::size_t>(std::lround(share * (kBars.size() - 1)))];
+            }
+            return drawn;
+        }
+        return {};
+    }
+
     [[nodiscard]] TextTable findings() const {
         TextTable table{{{"FINDING", true, 3}, {"AGE", false, 2}, {"WHAT", true, 1}}};
         auto rows = rows_of(member(tree_, "findings"));
@@ -236,6 +270,7 @@ private:
         TextTable table{{{"FEED", true, 9},
                          {"DATAGRAMS/S", false, 5},
                          {"QUOTES/S", false, 8},
+                         {"LAST MINUTE", false, 3},
                          {"LAST", false, 7},
                          {"DELAY", false, 4},
                          {"MISSING", false, 8},
@@ -249,6 +284,7 @@ private:
             table.add({{text(*feed, "name"), tone_of_trouble(trouble(fmt::format("feed '{}'", text(*feed, "name"))))},
                        {amount(*feed, "packets_per_second")},
                        {amount(*feed, "quotes_per_second")},
+                       {bars("feed", text(*feed, "name"), "quotes_per_second")},
                        {ever ? span(now_ - number(*feed, "last_packet")) : "never"},
                        {span(*feed, "delay_ns")},
                        loss(*feed, "missing"),
@@ -267,6 +303,7 @@ private:
                          {"DELIVERED/S", false, 7},
                          {"QUEUED", false, 5},
                          {"LAG", false, 8},
+                         {"LAST MINUTE", false, 3},
                          {"CONFLATED", false, 3},
                          {"MISSED", false, 8},
                          {"LAST ERROR", true, 2}}};
@@ -278,9 +315,78 @@ private:
                        {amount(*sink, "delivered_per_second")},
                        {amount(*sink, "queued")},
                        {span(*sink, "lag_ns"), is_set(*sink, "behind") ? Tone::error : Tone::plain},
+                       {bars("sink", text(*sink, "name"), "lag_ns")},
                        {amount(*sink, "conflated")},
                        loss(*sink, "missed"),
                        {text(*sink, "last_error")}});
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable sessions() const {
+        TextTable table{{{"SESSION", true, 9},
+                         {"STATE", true, 8},
+                         {"PEER", true, 3},
+                         {"NEXT OUT", false, 5},
+                         {"NEXT IN", false, 5},
+                         {"SENT", false, 4},
+                         {"RECEIVED", false, 4},
+                         {"LAST MINUTE", false, 3},
+                         {"RESENT", false, 3},
+                         {"REJECTED", false, 6},
+                         {"UNREAD", false, 7},
+                         {"LAST", false, 7},
+                         {"P50", false, 2},
+                         {"P99", false, 4}}};
+        for (const auto* session : troubled_first(
+                 sorted(member(tree_, "sessions"), view_.order, "received", "pending_bytes", "rejected"), "session")) {
+            const auto name = text(*session, "name");
+            const auto& latency = member(*session, "latency");
+            const bool any = number(latency, "count") > 0;
+            const auto last = std::max(is_null(*session, "last_received") ? 0 : number(*session, "last_received"),
+                                       is_null(*session, "last_sent") ? 0 : number(*session, "last_sent"));
+            table.add({{name, tone_of_trouble(trouble(fmt::format("session '{}'", name)))},
+                       {state_of(*session)},
+                       {text(*session, "peer")},
+                       {amount(*session, "next_sender")},
+                       {amount(*session, "next_target")},
+                       {amount(*session, "sent")},
+                       {amount(*session, "received")},
+                       {bars("session", name, "received_per_second")},
+                       {amount(*session, "resent")},
+                       loss(*session, "rejected", Tone::warning),
+                       {amount(*session, "pending_bytes")},
+                       {last == 0 ? "never" : span(now_ - last)},
+                       {any ? span(latency, "p50") : "-"},
+                       {any ? span(latency, "p99") : "-"}});
+        }
+        return table;
+    }
+
+    /// As the page shows it (web/fix.js).
+    static std::string state_of(const Tree& session) {
+        if (!is_set(session, "enabled")) return "disabled";
+        if (is_set(session, "resending")) return "resend in progress";
+        if (is_set(session, "awaits_resend")) return "waiting for a resend";
+        const auto state = text(session, "state");
+        return state == "disconnected" && !is_set(session, "open") ? "outside its schedule" : state;
+    }
+
+    /// The sessions that this engine is the standby of.
+    [[nodiscard]] TextTable replicas() const {
+        TextTable table{{{"STANDBY OF", true, 9},
+                         {"STATE", true, 8},
+                         {"PRIMARY", true, 3},
+                         {"NEXT OUT", false, 5},
+                         {"NEXT IN", false, 5}}};
+        for (const auto* replica : rows_of(member(tree_, "replicas"))) {
+            if (is_set(*replica, "promoted")) continue;
+            const bool whole = is_set(*replica, "whole");
+            table.add({{text(*replica, "name")},
+                       {whole ? "complete" : "gaps", whole ? Tone::plain : Tone::warning},
+                       {text(*replica, "peer")},
+                       {amount(*replica, "next_sender")},
+                       {amount(*replica, "next_target")}});
         }
         return table;
     }
@@ -402,19 +508,24 @@ private:
 
     const Tree& tree_;
     const Tree& clients_;
+    const Tree& history_;
     double now_;
     TopView view_;
 };
 
 }  // namespace
 
-std::string top_text(const std::string& health_json, const std::string& clients_json, const TopView& view) {
+std::string top_text(const TopAnswers& answers, const TopView& view) {
+    const auto parsed = [](const std::string& json, const char* key) {
+        return json.empty() ? Tree{} : Tree{member(service::parse_json(json), key)};
+    };
     try {
-        const auto tree = service::parse_json(health_json);
-        const auto clients = clients_json.empty() ? Tree{} : service::parse_json(clients_json);
-        return Page{tree, clients_json.empty() ? clients : member(clients, "clients"), view}.write();
+        const auto tree = service::parse_json(answers.health);
+        const auto clients = parsed(answers.clients, "clients");
+        const auto history = parsed(answers.history, "sources");
+        return Page{tree, clients, history, view}.write();
     } catch (const std::exception& error) {
-        throw std::runtime_error(fmt::format("the response is not a health report of a gateway: {}", error.what()));
+        throw std::runtime_error(fmt::format("the response is not a health report of millpond: {}", error.what()));
     }
 }
 

@@ -16,11 +16,16 @@ struct TopView {
     TopOrder order{TopOrder::configured};
 };
 
-/// A gateway's /api/health and /api/clients as text for a terminal: findings, feeds, sinks, clients, rings, latencies,
-/// readers and pools. clients_json: empty: no clients.
-/// Findings come first and are kept if the height is too small for everything. Throws std::runtime_error when the
-/// JSON is not a gateway's.
-[[nodiscard]] std::string top_text(const std::string& health_json, const std::string& clients_json,
-                                   const TopView& view = {});
+/// What a daemon answers, as JSON.
+struct TopAnswers {
+    std::string health{};   ///< /api/health
+    std::string clients{};  ///< /api/clients; empty: none.
+    std::string history{};  ///< /api/history of the last minute; empty: none.
+};
+
+/// The answers as text for a terminal. Of a gateway: findings, feeds, sinks, clients, rings, latencies, readers and
+/// pools; of a FIX engine: findings, sessions, and sessions that it is the standby of. Findings come first and are kept
+/// if the height is too small for everything. Throws std::runtime_error when the JSON is of neither.
+[[nodiscard]] std::string top_text(const TopAnswers& answers, const TopView& view = {});
 
 }  // namespace millpond::app
