@@ -1,6 +1,7 @@
 // The gateway's page: connects the link, the quotes, the grid, the chart and the open instrument.
 
 import { Chart } from "./chart.js";
+import { ChartPast } from "./chart-past.js";
 import { Clients } from "./clients.js";
 import { ask } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
@@ -36,9 +37,14 @@ const instrument = new Instrument(() => frame.ask(), () => {
 });
 const panel = new InstrumentPanel({ facts: at("facts"), ladder: at("ladder"), tape: at("tape"), book: at("book-state"), time: at("book-time"), note: at("facts-note") });
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
+const chartPast = new ChartPast((symbol, lines, sequence) => {
+  chart.addPast(symbol, lines, sequence);
+  frame.ask();
+});
 const grid = new Grid(at("quotes"), quotes, {
   onChoose(symbol) {
     chart.choose(symbol, quotes.find(symbol));
+    chartPast.follow(symbol, report);
     if (view.route.symbol !== "" && view.route.symbol !== symbol) view.change({ symbol, venue: venueOf(symbol) });
     view.showInstrument();
     frame.ask();
@@ -157,6 +163,7 @@ const link = new Link({
     report = next;
     tokenMissing = false;
     instrument.tend(report);
+    chartPast.follow(grid.chosen, report);
     showReport();
   },
   open() {
@@ -168,6 +175,7 @@ const link = new Link({
   lines(lines) {
     for (const line of lines) {
       const record = quotes.apply(line);
+      chart.addTrade(line);
       if (record?.symbol === grid.chosen && line.type !== "status") chart.add(record);
       // A clear without a symbol concerns one feed: the quotes of the others are requested again. After a gap the
       // gateway sends the instruments that became incomplete without a request.
@@ -326,6 +334,10 @@ view.follow();
 startShell(() => {
   chart.recolour();
   past.recolour();
+  frame.ask();
+});
+at("chart-kind").addEventListener("change", ({ target }) => {
+  chart.show(target.value);
   frame.ask();
 });
 for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());

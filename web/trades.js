@@ -7,6 +7,9 @@ const CROSS = 16;
 const NOT_PRINTABLE = 64;
 const MARKS = [[HIDDEN, "hidden"], [CROSS, "auction"], [NOT_PRINTABLE, "not printable"]];
 
+/** Whether a line of a trade makes the last price. */
+export const isPrintable = ({ flags = 0 }) => (flags & NOT_PRINTABLE) === 0;
+
 export class Trades {
   /** Newest first: {time, price, size, id, move, marks, printable, broken}, and {time, lost} where trades may be missing. */
   list = [];
@@ -33,9 +36,10 @@ export class Trades {
     }
   }
 
-  #add({ timestamp, price, shares, trade_id: id, flags = 0 }) {
+  #add(line) {
+    const { timestamp, price, shares, trade_id: id, flags = 0 } = line;
     const before = this.last;
-    const printable = (flags & NOT_PRINTABLE) === 0;
+    const printable = isPrintable(line);
     const move = before === undefined || !printable ? 0 : Math.sign(price - before.price);
     const marks = MARKS.filter(([flag]) => (flags & flag) !== 0).map(([, word]) => word);
     return this.#keep({ time: timestamp, price, size: shares, id, move, marks, printable, broken: false });

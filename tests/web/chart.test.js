@@ -15,6 +15,7 @@ globalThis.window = {
 globalThis.document = { documentElement: {} };
 globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
 const { Chart } = await import("../../web/chart.js");
+const { CANDLE_MS } = await import("../../web/candles.js");
 
 const START = 1_700_000_000_000;
 const quote = (ms, bid, more = {}) => ({ symbol: "A", time: (START + ms) * 1e6, bid, ask: bid + 1, spread: 1, incomplete: false, ...more });
@@ -64,4 +65,40 @@ test("no line is drawn on from a quote that was incomplete or empty", () => {
   const chart = chartAt(0, quote(0, 5, { incomplete: true }));
   add(chart, quote(500, 6));
   assert.deepEqual(bids(chart, 800), [[0, 5], [0, 5], [0, null], [500, 6], [800, 6]]);
+});
+
+const line = (ms, bid, more = {}) => ({ type: "quote", symbol: "A", timestamp: (START + ms) * 1e6, bid: { price: bid }, ask: { price: bid + 1 }, spread: { price: 1 }, incomplete: false, ...more });
+
+test("the past comes before the live quotes, with its own breaks and without what they repeat", () => {
+  const chart = chartAt(0, quote(0, 5));
+  chart.addPast("B", [line(-900, 1)], 9);
+  chart.addPast("A", [line(-900, 1), line(-800, 2, { incomplete: true }), line(-500, 3), { type: "missed" }, line(-100, 4), line(0, 5)], 9);
+  assert.deepEqual(bids(chart, 400), [[-900, 1], [-800, 2], [-800, null], [-500, 3], [-500, null], [-100, 4], [0, 5], [400, 5]]);
+});
+
+const trade = (ms, price, sequence, more = {}) => ({ type: "trade", symbol: "A", timestamp: (START + ms) * 1e6, price, trade_id: sequence, sequence, ...more });
+
+let frame = 9_000;
+
+/** The drawn candles: [seconds from the start of the first one, open, high, low, close]. */
+function candles(chart) {
+  drawn.length = 0;
+  chart.draw(frame += 1_000, START);
+  const first = Math.floor(START / CANDLE_MS) * CANDLE_MS;
+  return drawn[0].map(([time, ...prices]) => [(time.getTime() - first) / CANDLE_MS, ...prices]);
+}
+
+test("candles are of printable trades, those of the past once, without broken ones, and none where trades were lost", () => {
+  const chart = chartAt(0, quote(0, 5));
+  chart.show("candles");
+  const at = (index, ms = 0) => Math.floor(START / CANDLE_MS) * CANDLE_MS - START + index * CANDLE_MS + ms;
+  const live = [trade(at(2, 1), 6, 4), trade(at(2, 2), 7, 5)];
+  for (const one of live) chart.addTrade(one);
+  chart.addTrade(trade(at(2), 99, 6, { symbol: "B" }));
+  chart.addPast("A", [trade(at(0), 3, 1), trade(at(0, 1), 9, 2), trade(at(0, 2), 5, 3), trade(at(0, 3), 4, 8, { flags: 64 }), live[0]], 4);
+  assert.deepEqual(candles(chart), [[0, 3, 9, 3, 5], [2, 6, 7, 6, 7]]);
+  chart.addTrade({ type: "trade_break", symbol: "A", trade_id: 2 });
+  assert.deepEqual(candles(chart), [[0, 3, 5, 3, 5], [2, 6, 7, 6, 7]]);
+  chart.addTrade({ type: "gap", reason: "sequence", timestamp: (START + at(2)) * 1e6 });
+  assert.deepEqual(candles(chart), [[0, 3, 5, 3, 5]]);
 });
