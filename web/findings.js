@@ -1,4 +1,5 @@
-// Findings: errors first, then warnings, of each the newest first; each opens to what it means and what to do.
+// Findings: errors first, then warnings, of each the newest first; each opens to what it means, what to do, and the events
+// around it (history-panel.js).
 
 import { count, span, timeOfDay } from "./format.js";
 import { make, morph } from "./morph.js";
@@ -48,6 +49,7 @@ export function showFindings({ findings, now }, place) {
           make("span", { class: "dot", "aria-hidden": "true" }), make("span", { class: "hidden" }, `${severity}: `),
           make("span", { class: "what" }, make("strong", {}, title), `: ${text}`),
           make("span", { class: "age quiet" }, `${span(Math.max(0, now - since))}, since ${timeOfDay(since).slice(0, 8)}`)),
-        make("p", { class: "quiet" }, ...withCode(`${meaning} ${advice}`))));
+        make("p", { class: "quiet" }, ...withCode(`${meaning} ${advice} `),
+          make("button", { type: "button", class: "around", "data-of": of, "data-since": String(since) }, "Events around it"))));
   }));
 }

@@ -50,10 +50,17 @@ export class HistoryPanel {
       at("events").addEventListener(type, (event) => {
         const number = event.target.closest("tr[data-number]")?.dataset.number;
         if (number === undefined || (type === "keydown" && event.key !== "Enter")) return;
-        const { time } = this.#events.list.find((one) => String(one.number) === number);
-        this.#zoom([time - AROUND_NS, time + AROUND_NS]);
+        this.#zoomAround(this.#events.list.find((one) => String(one.number) === number).time);
       });
     }
+    at("findings").addEventListener("click", ({ target }) => {
+      const { of, since } = target.closest("button.around")?.dataset ?? {};
+      if (of === undefined) return;
+      at("history-source").value = [...at("history-source").options].some(({ value }) => value === of) ? of : "";
+      at("event-kind").value = "";
+      this.#zoomAround(Number(since));
+      at("history-panel").scrollIntoView();
+    });
     at("events-csv").addEventListener("click", (event) => this.#download(event));
     this.#poll();
   }
@@ -87,6 +94,10 @@ export class HistoryPanel {
     this.#zoom(this.#zoomed);
   }
 
+  #zoomAround(time) {
+    this.#zoom([time - AROUND_NS, time + AROUND_NS]);
+  }
+
   /** Shows a range instead of the newest minutes; null: these. */
   #zoom(range) {
     this.#zoomed = range;
@@ -101,7 +112,7 @@ export class HistoryPanel {
     const kind = at("event-kind").value;
     at("history-now").hidden = this.#zoomed === null;
     const [from, to] = this.#zoomed ?? [this.#now - Number(at("history-range").value) * MINUTE_NS, this.#now];
-    const events = this.#events.filtered(kind, source);
+    const events = this.#events.filtered(kind, source).filter(({ time }) => this.#zoomed === null || (time >= from && time <= to));
     this.#charts.draw(this.#history, { range: [from / 1e6, to / 1e6], events, utc, now });
     showEvents(events, utc, at("events"));
     setText(at("history-zone-name"), utc ? "" : Intl.DateTimeFormat().resolvedOptions().timeZone);

@@ -39,6 +39,20 @@ async function plantGap(view, feed) {
   await events(view, "are missing").first().waitFor();
 }
 
+test("a finding leads to the events around it", async () => {
+  await withGateway([], {}, WIDE, async ({ feed, view }) => {
+    await plantGap(view, feed);
+    const finding = view.locator("#findings li", { hasText: "gap: feed 'planted'" });
+    await finding.locator("summary").click();
+    await finding.getByRole("button", { name: "Events around it" }).click();
+    assert.equal(await view.getByLabel("Source").inputValue(), "feed 'planted'");
+    await view.getByRole("button", { name: "Back to now" }).waitFor();
+    await events(view, "are missing").first().waitFor();
+    await events(view, "started").waitFor({ state: "detached" });
+    assert.deepEqual(await faults(view), []);
+  });
+});
+
 test("a gap is an event and every chart is drawn; a click on the event shows the minutes around it", async () => {
   await withGateway([], {}, WIDE, async ({ feed, view }) => {
     await plantGap(view, feed);
