@@ -9,6 +9,9 @@ export const count = (value) => whole.format(value);
 /** A count; from 100,000 on with a suffix, such as 1.2M. */
 export const short = (value) => (value < 100_000 ? whole.format(value) : compact.format(value));
 
+/** A value of a chart's axis: small ones have a decimal. */
+export const tick = (value) => (value < 10 ? String(Math.round(value * 10) / 10) : short(value));
+
 /** A price with four decimals, or as many as it has, up to nine; empty if the side has no quote. */
 export function price(value) {
   if (value === null || value === undefined) return "";
