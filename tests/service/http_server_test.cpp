@@ -33,7 +33,7 @@ http::Page page_of(const http::Request& request) {
         return {"text/plain",
                 request.parameter("word").value_or("") + std::to_string(request.number("number", 7)) + "\n"};
     }
-    if (request.path == "/bad") return {"text/plain", "broken\n", false};
+    if (request.path == "/bad") return {.type = "text/plain", .body = "broken\n", .good = false};
     return {};
 }
 
