@@ -5,7 +5,7 @@ import { setText } from "./morph.js";
 
 const COLUMNS = [
   { key: "symbol", title: "Symbol", meaning: "Symbol of the instrument; ★ if it is on the watch list", text: (record) => record.symbol },
-  { key: "venue", title: "Venue", meaning: "Venue of the instrument", text: (record) => record.venue },
+  { key: "venue", title: "Venue", meaning: "Venue of the instrument", text: (record) => record.composite || record.venue },
   { key: "bidShares", title: "Bid size", meaning: "Size at the best bid", text: (record) => (record.bid === null ? "" : short(record.bidShares)) },
   { key: "bid", meaning: "Highest price that somebody bids", title: "Bid", text: (record) => price(record.bid), move: "bidMove" },
   { key: "ask", meaning: "Lowest price at which somebody offers", title: "Ask", text: (record) => price(record.ask), move: "askMove" },
@@ -187,7 +187,7 @@ export class Grid {
 
   #mark(row, record) {
     const halt = this.#quotes.haltOf(record);
-    const mixed = record.namesakes > 1;
+    const mixed = record.namesakes > 1 && record.composite === "";
     const wanted = `${halt}|${record.incomplete}|${record.firm}|${mixed}`;
     row.element.dataset.doubt = halt !== "" || record.incomplete || !record.firm || mixed;
     const cell = row.cells[COLUMNS.length - 1];

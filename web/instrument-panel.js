@@ -4,7 +4,8 @@ import { count, price, short, timeOfDay } from "./format.js";
 import { problemOf, stateOf } from "./instrument-state.js";
 import { Ladder } from "./ladder.js";
 import { make, morph, setText } from "./morph.js";
-import { showTape } from "./tape.js";
+import { tapeOf } from "./tape.js";
+import { venueTable } from "./venue-table.js";
 
 const NONE = "–";
 
@@ -57,8 +58,9 @@ export class InstrumentPanel {
     const { facts } = instrument;
     this.#ladder.draw(instrument.book, problemOf(instrument), instrument.levels);
     setText(this.#place.time, timeOfDay(instrument.book.time));
-    showTape(instrument.trades, instrument.since, this.#place.tape);
     const known = facts !== null;
+    const venues = instrument.isComposite ? [venueTable(instrument.venueQuotes.rows(instrument.venue, instrument.venues))] : [];
+    morph(this.#place.tape, ...(known ? [...venues, tapeOf(instrument.trades, instrument.since)] : []));
     this.#place.tape.dataset.stale = known && !instrument.current;
     this.#place.facts.dataset.stale = known && !instrument.factsCurrent;
     morph(this.#place.facts, ...this.#facts(instrument).map(([title, value, mark, meaning]) => make("div", { title: meaning },
@@ -98,7 +100,8 @@ export class InstrumentPanel {
       return `${what} are not current: as of ${clock(instrument.factsAt * 1e6)}`;
     }
     const parts = [];
-    if (facts.trades === null) parts.push("No trade seen yet");
+    if (instrument.isComposite) parts.push("Trades are those of its venues, which have the statistics");
+    else if (facts.trades === null) parts.push("No trade seen yet");
     else {
       parts.push(`${count(facts.trades.count)} ${facts.trades.count === 1 ? "trade" : "trades"} since ${clock(facts.trades.since)}`);
       if (facts.trades.broken > 0) parts.push(`${count(facts.trades.broken)} of them broken, but still counted`);

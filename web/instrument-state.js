@@ -1,5 +1,6 @@
 // What is known of the open instrument's trading state, and why its book must not be trusted. Independent of the document.
 
+import { ringOf } from "./composite.js";
 import { count } from "./format.js";
 
 const STATES = { trading: "trading", halted: "halted", paused: "paused", quotation_only: "quotation only", operational_halt: "operational halt" };
@@ -53,12 +54,6 @@ export function stateOf(instrument) {
   return [text, halts || stop !== null ? "error" : outdated ? "warning" : ""];
 }
 
-/** The ring of the web sinks, of which one serves this page; undefined if they have several. */
-function ringOf(report) {
-  const rings = new Set(report.sinks.filter(({ type }) => type === "web").map(({ ring }) => ring));
-  return rings.size === 1 ? [...rings][0] : undefined;
-}
-
 /** The feed of the report that sends the instrument; undefined if that is not known. */
 function feedOf({ report, facts }) {
   const ring = report && ringOf(report);
@@ -80,7 +75,8 @@ function faultsOf(instrument) {
 }
 
 /** What is wrong with an instrument that is not the only one of its symbol, or has several sources. */
-function mixtureOf({ venues, symbol, sources }) {
+function mixtureOf({ venues, symbol, sources, composites }) {
+  if (composites.size > 0) return []; // quotes name their venues
   if (venues.length > 1) return [`${count(venues.length)} instruments of this ring are called ${symbol}: their events are mixed here`];
   if (sources.length > 1) return [`Channels ${sources.join(" and ")} both send ${symbol}: their events are mixed here`];
   return [];

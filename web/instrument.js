@@ -1,6 +1,7 @@
 // The open instrument: its book, trades and statistics over a WebSocket of its own, so that the ladder keeps its pace
 // whatever the list of quotes is subscribed to.
 
+import { compositesOf, isOf, VenueQuotes } from "./composite.js";
 import { ask } from "./connection.js";
 import { Book } from "./book.js";
 import { DEPTH } from "./ladder.js";
@@ -33,6 +34,8 @@ export class Instrument {
   #quote = new Book(); // the best prices, for a feed without levels
   #levelBook = new Book();
   trades = new Trades();
+  /** With a composite: of all venues of the symbol. */
+  venueQuotes = new VenueQuotes();
   symbol = "";
   venue = "";
   /** The element of `api/instruments`; null until it is known, undefined if there is no such instrument. */
@@ -45,6 +48,8 @@ export class Instrument {
   venues = [];
   /** The newest health report; null before the first. */
   report = null;
+  /** Of the report: the channel of each composite, by venue. */
+  composites = new Map();
   /** UTC nanoseconds from which on `trades` has them. */
   since = 0;
   /** The newest line of each of these types. */
@@ -101,6 +106,11 @@ export class Instrument {
     return this.#levels ?? 0;
   }
 
+  /** Whether it is a composite's, with the trades and quotes of its venues. */
+  get isComposite() {
+    return this.composites.has(this.venue);
+  }
+
   /** Whether the connection works. */
   get live() {
     return this.#socket.live;
@@ -151,6 +161,7 @@ export class Instrument {
   /** Takes a new health report, and connects when something is open. */
   tend(report) {
     this.report = report;
+    this.composites = compositesOf(report);
     if (this.symbol !== "" && this.#socket.closed && Date.now() >= this.#retryAt) this.#socket.connect();
   }
 
@@ -161,6 +172,7 @@ export class Instrument {
     this.#sources.clear();
     this.#quote.forget();
     this.#levelBook.forget();
+    this.venueQuotes.forget();
     this.#forgetSession(0);
     [this.facts, this.factsAt, this.refusal] = [null, 0, ""];
     this.#lostAt = 0;
@@ -181,10 +193,22 @@ export class Instrument {
     return line.channel === undefined || line.channel === (this.facts?.channel ?? line.channel);
   }
 
+  /** Whether a line with this symbol is of another venue's instrument, which a ring with a composite tells apart. */
+  #isOfAnother(line) {
+    return this.composites.size > 0 && !isOf(line, this.venue, this.composites.get(this.venue) ?? this.facts?.channel);
+  }
+
   #apply(line) {
-    if (line.symbol !== undefined && line.symbol !== null && line.symbol !== this.symbol) return; // of the last one opened
+    const named = line.symbol !== undefined && line.symbol !== null;
+    if (named && line.symbol !== this.symbol) return; // of the last one opened
+    if (line.type === "quote") this.venueQuotes.apply(line);
+    else if (line.type === "clear") this.venueQuotes.forget();
+    if (this.#levels !== null && (this.isComposite || this.#concerns(line))) this.trades.apply(line);
+    if (named && this.#isOfAnother(line)) {
+      if (line.type === "clear" && this.isComposite) this.#refresh();
+      return;
+    }
     this.#levelBook.apply(line);
-    if (this.#levels !== null && this.#concerns(line)) this.trades.apply(line);
     switch (line.type) {
       case "quote":
         this.#quote.apply(Instrument.#bookOf(line));

@@ -3,6 +3,7 @@
 import { Chart } from "./chart.js";
 import { ChartPast } from "./chart-past.js";
 import { Clients } from "./clients.js";
+import { compositesOf } from "./composite.js";
 import { ask } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
 import { showFindings } from "./findings.js";
@@ -38,14 +39,14 @@ const instrument = new Instrument(() => frame.ask(), () => {
 const panel = new InstrumentPanel({ facts: at("facts"), ladder: at("ladder"), tape: at("tape"), book: at("book-state"), time: at("book-time"), note: at("facts-note") });
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
 const chartPast = new ChartPast((symbol, lines, sequence) => {
-  chart.addPast(symbol, lines, sequence);
+  chart.addPast(symbol, lines.filter((line) => line.type !== "quote" || quotes.isShown(line)), sequence);
   frame.ask();
 });
 const grid = new Grid(at("quotes"), quotes, {
   onChoose(symbol) {
     chart.choose(symbol, quotes.find(symbol));
     chartPast.follow(symbol, report);
-    if (view.route.symbol !== "" && view.route.symbol !== symbol) view.change({ symbol, venue: venueOf(symbol) });
+    if (view.route.symbol !== "" && view.route.symbol !== symbol) view.change({ symbol, venue: quotes.venueOf(symbol) });
     view.showInstrument();
     frame.ask();
   },
@@ -53,9 +54,6 @@ const grid = new Grid(at("quotes"), quotes, {
   onView: () => frame.ask(true),
   isWatched: (symbol) => watchList.has(symbol),
 });
-
-/** The venue of the symbol's first instrument. */
-const venueOf = (symbol) => quotes.find(symbol)?.venue.split(", ")[0] ?? "";
 
 /** What the address says: the overview or an open instrument, and the filters. */
 const view = {
@@ -72,7 +70,7 @@ const view = {
   },
   /** Opens an instrument, as a step of the history. */
   open(symbol) {
-    location.hash = formatRoute({ ...this.route, symbol, venue: venueOf(symbol) });
+    location.hash = formatRoute({ ...this.route, symbol, venue: quotes.venueOf(symbol) });
   },
   /** Follows the address, at the start and when the user has changed it. */
   follow() {
@@ -96,12 +94,12 @@ const view = {
     instrument.open(venue, symbol);
     const chosen = grid.chosen;
     at("overview-link").href = formatRoute({ ...this.route, symbol: "" });
-    at("instrument-link").href = formatRoute({ ...this.route, symbol: chosen, venue: symbol === chosen ? venue : venueOf(chosen) });
+    at("instrument-link").href = formatRoute({ ...this.route, symbol: chosen, venue: symbol === chosen ? venue : quotes.venueOf(chosen) });
     at(symbol === "" ? "overview-link" : "instrument-link").setAttribute("aria-current", "page");
     at(symbol === "" ? "instrument-link" : "overview-link").removeAttribute("aria-current");
     at("watch").disabled = chosen === "";
     at("watch").setAttribute("aria-pressed", watchList.has(chosen));
-    setText(at("chart-venue"), symbol === chosen ? venue : venueOf(chosen));
+    setText(at("chart-venue"), symbol === chosen ? venue : quotes.venueOf(chosen));
     setText(at("watched"), `★ Watch list (${count(watchList.size)})`);
   },
 };
@@ -143,7 +141,7 @@ const frame = {
       setText(at("count"), shown === quotes.size ? total : `${count(shown)} of ${total}`);
       setText(at("empty"), emptyText(shown));
       at("empty").hidden = shown > 0;
-      at("quotes").dataset.mixed = quotes.areMixed;
+      if (names.known) at("quotes").dataset.mixed = quotes.areMixed;
       if (grid.chosen === "" && shown > 0) grid.choose(quotes.shown()[0].symbol);
       else subscription.update();
     });
@@ -162,6 +160,7 @@ const link = new Link({
   report(next) {
     report = next;
     tokenMissing = false;
+    quotes.composites = compositesOf(report);
     instrument.tend(report);
     chartPast.follow(grid.chosen, report);
     showReport();
@@ -212,6 +211,7 @@ const subscription = new Subscription(link, quotes, () => {
 /** The names of all instruments, polled: the WebSocket has only those subscribed to. */
 const names = {
   next: 0,
+  known: false, // whether the first have been asked for, which decides on the columns
   restart() {
     this.next = 0;
     quotes.forget();
@@ -224,7 +224,8 @@ const names = {
         if (from === this.next) {
           quotes.name(symbols, venues);
           this.next = next;
-          if (symbols.length > 0) {
+          if (!this.known || symbols.length > 0) {
+            this.known = true;
             view.showInstrument();
             frame.ask();
           }

@@ -1,12 +1,14 @@
 // The newest quote of every symbol, with filter and order. Independent of the page and the network.
 
+import { isOf } from "./composite.js";
+
 const EMPTY = { price: null, shares: 0 };
 
 /** A symbol's record. `version` grows with each visible change. */
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
-    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", namesakes: 0,
+    state: "", version: 0, bidMove: 0, askMove: 0, venue: "", namesakes: 0, composite: "",
   };
 }
 
@@ -27,6 +29,8 @@ export class Quotes {
   #watched = null; // shows only what it has
   #stale = true;
   #venues = new Set(); // of the named instruments
+  /** The channel of each composite, by venue: the record of a symbol in one has its quotes. */
+  composites = new Map();
 
   get size() {
     return this.#records.size;
@@ -36,26 +40,32 @@ export class Quotes {
     return this.#records.get(symbol);
   }
 
-  /** Adds instruments without a quote. Those of several venues with one symbol share a record, and their quotes mix. */
+  /**
+   * Adds instruments without a quote. Those of several venues with one symbol share a record: it is that of a composite
+   * or, without one, their quotes mix.
+   */
   name(symbols, venues = []) {
     symbols.forEach((symbol, index) => {
       const record = this.#record(symbol);
       const venue = venues[index] ?? "";
       this.#venues.add(venue);
       record.namesakes += 1;
+      this.#join(record, venue);
       if (record.namesakes === 1) record.venue = venue;
       else if (!record.venue.split(", ").includes(venue)) record.venue += `, ${venue}`;
       record.version += 1;
     });
   }
 
-  /** Whether the instruments have more than one venue. */
+  /** Whether the instruments have more than one venue, or will have. */
   get areMixed() {
-    return this.#venues.size > 1;
+    return this.#venues.size > 1 || this.composites.size > 0;
   }
 
   /** Applies one parsed line; returns the record that it changed, or undefined. */
   apply(line) {
+    if (line.type === "quote") this.#join(this.#record(line.symbol), line.venue);
+    if (!this.isShown(line)) return undefined;
     switch (line.type) {
       case "quote": return this.#quote(line);
       case "status": return this.#status(line);
@@ -76,9 +86,21 @@ export class Quotes {
     for (const symbol of symbols) {
       const record = this.#records.get(symbol);
       if (!record) continue;
-      const { venue, namesakes, version } = record;
-      Object.assign(record, recordOf(symbol), { venue, namesakes, version: version + 1 });
+      const { venue, namesakes, composite, version } = record;
+      Object.assign(record, recordOf(symbol), { venue, namesakes, composite, version: version + 1 });
     }
+  }
+
+  /** The venue of the record's values; the first one of those that mix. */
+  venueOf(symbol) {
+    const record = this.#records.get(symbol);
+    return record?.composite || (record?.venue.split(", ")[0] ?? "");
+  }
+
+  /** Whether the line is of the instrument whose values the record of its symbol has. */
+  isShown(line) {
+    const composite = this.#records.get(line.symbol)?.composite ?? "";
+    return composite === "" || isOf(line, composite, this.composites.get(composite));
   }
 
   /** The state in which the instrument does not trade; empty when it does. */
@@ -156,6 +178,13 @@ export class Quotes {
       this.#stale = true;
     }
     return record;
+  }
+
+  /** Notes that an instrument of this venue has the record's symbol: from a composite's on the values are its own. */
+  #join(record, venue) {
+    if (record.composite !== "" || !this.composites.has(venue)) return;
+    this.blank([record.symbol]);
+    record.composite = venue;
   }
 
   #quote(line) {

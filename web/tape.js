@@ -1,7 +1,7 @@
 // The tape: the newest trades of an instrument, newest first.
 
 import { price, short, timeOfDay } from "./format.js";
-import { make, morph } from "./morph.js";
+import { make } from "./morph.js";
 
 /** Rows in the document. */
 const SHOWN = 60;
@@ -18,13 +18,13 @@ function row(trade) {
     make("td", {}, marks.join(", ")));
 }
 
-/** Shows the trades of the list. since: UTC nanoseconds at which the list began. */
-export function showTape(trades, since, place) {
+/** The trades of the list as a table. since: UTC nanoseconds at which the list began. */
+export function tapeOf(trades, since) {
   const rows = trades.list.slice(0, SHOWN).map(row);
   const none = rows.length === 0 ? [make("tr", { class: "none" }, make("td", { colspan: "4" }, since === 0 ? "" : `No trade since ${timeOfDay(since).slice(0, 8)}`))] : [];
-  morph(place, make("table", { class: "tape" },
+  return make("table", { class: "tape" },
     make("caption", { class: "hidden" }, "Trades since the instrument was opened, newest first"),
     make("thead", {}, make("tr", {}, ...[["Time", "Receive time"], ["Price", "An arrow shows the move from the trade before"], ["Size", "Shares or contracts"], ["", ""]]
       .map(([title, meaning]) => (title === "" ? make("td") : make("th", { scope: "col", title: meaning }, title))))),
-    make("tbody", {}, ...rows, ...none)));
+    make("tbody", {}, ...rows, ...none));
 }

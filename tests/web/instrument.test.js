@@ -175,6 +175,7 @@ test("the watch list is kept in the browser, filters, and is in the address", as
   await page.reload();
   await page.getByText("1 of 3 symbols").waitFor();
   assert.equal(await page.locator("#watch").getAttribute("aria-pressed"), "true");
+  await page.locator("#quotes .body [role=row]:visible").first().waitFor();
   assert.deepEqual(await page.locator("#quotes .body [role=row]:visible [data-key=symbol]").allTextContents(), ["AAPL"]);
   await page.getByRole("button", { name: "★ Watch list (1)" }).click();
   await page.getByText("3 symbols", { exact: true }).waitFor();
