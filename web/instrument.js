@@ -200,7 +200,7 @@ export class Instrument {
 
   #apply(line) {
     const named = line.symbol !== undefined && line.symbol !== null;
-    if (named && line.symbol !== this.symbol) return; // of the last one opened
+    if (named && (line.symbol !== this.symbol || this.#levels === null)) return; // of the last one opened, or before the subscription
     if (line.type === "quote") this.venueQuotes.apply(line);
     else if (line.type === "clear") this.venueQuotes.forget();
     if (this.#levels !== null && (this.isComposite || this.#concerns(line))) this.trades.apply(line);
