@@ -140,6 +140,21 @@ TEST(Gateway, ItsThreadsHaveTheNamesThatTheOperatorsPageLists) {
     std::filesystem::remove_all(folder);
 }
 
+TEST(Gateway, ABenchmarkPrintsTheLatenciesOfAllItsQuotesAtTheEnd) {
+    GatewayRun gateway{{.ring = unique_ring("benchmark"), .format = "quotes", .more = {"--benchmark"}}};
+    market::RingReader reader{{.name = gateway.ring()}};
+    Counter counter;
+    reader.join(counter);
+    generate(gateway, 200, reader, counter, 200);
+    EXPECT_EQ(counter.quotes, 200U);
+    const auto outcome = gateway.end();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, ContainsRegex("events +average +p50 +p95\n"));
+    constexpr auto* kNumbers = "' +200( +[0-9]+\\.[0-9]+){3}\n";
+    EXPECT_THAT(outcome.out, ContainsRegex("wire to ring '" + gateway.ring() + kNumbers));
+    EXPECT_THAT(outcome.out, ContainsRegex("receive to ring '" + gateway.ring() + kNumbers));
+}
+
 TEST(Gateway, ASecondOneOnTheSameRingIsRefusedByName) {
     GatewayRun first{{.ring = unique_ring("twice"), .format = "quotes"}};
     const auto second =

@@ -41,6 +41,7 @@ constexpr std::chrono::milliseconds kWatchGatewayEvery{50};
 struct GatewayCommandOptions {
     GatewayFlags flags;
     std::optional<DemoOptions> demo;
+    bool benchmark{false};  ///< Prints the latencies of the run at its end.
 };
 
 /// Raises the soft limit of descriptors to the hard limit, because each client needs one.
@@ -125,6 +126,23 @@ void watch(const GatewayCommandOptions& options, gateway::Gateway& gateway, serv
     if (on_terminal && !quiet) fmt::print("\n");
 }
 
+/// Prints the latencies since startup, two lines for each ring.
+void print_latencies(const gateway::Gateway& gateway) {
+    fmt::print("{:<32}{:>12}{:>12}{:>12}{:>12}\n", "latency, us", "events", "average", "p50", "p95");
+    const auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
+    const auto print = [&](const char* stage, const std::string& ring, const auto& histogram) {
+        histogram.read(*snapshot);
+        const auto micros = [](auto nanos) { return static_cast<double>(nanos) / 1'000; };
+        fmt::print("{:<32}{:>12}{:>12.3f}{:>12.3f}{:>12.3f}\n", fmt::format("{} '{}'", stage, ring), snapshot->count(),
+                   micros(snapshot->mean()), micros(snapshot->percentile(50)), micros(snapshot->percentile(95)));
+    };
+    for (const auto& pipeline : gateway.pipelines()) {
+        const auto& latencies = pipeline->publisher().latencies();
+        print("wire to ring", pipeline->config().name, latencies.wire);
+        print("receive to ring", pipeline->config().name, latencies.in_process);
+    }
+}
+
 int run(const GatewayCommandOptions& options) {
     std::optional<PortLock> turn;
     std::optional<DemoFolder> folder;  // outlives the sink that writes to it
@@ -153,6 +171,7 @@ int run(const GatewayCommandOptions& options) {
     service::ServiceNotice service;
     service.ready();
     watch(options, gateway, log, stop, config.quiet, service);
+    if (options.benchmark) print_latencies(gateway);
     service.stopping();
     return 0;
 }
@@ -167,6 +186,7 @@ Command gateway_command(Arguments& program) {
         "  millpond gateway --config /etc/millpond/gateway.toml --log-format json --quiet");
     auto options = std::make_shared<GatewayCommandOptions>();
     options->flags.add_to(*command);
+    command->add_flag("--benchmark", options->benchmark, "print average, p50 and p95 of the latencies at the end");
     return {command, [options] { return run(*options); }};
 }
 
