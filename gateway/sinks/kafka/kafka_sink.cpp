@@ -148,9 +148,11 @@ std::size_t KafkaSink::round() {
     std::size_t read = 0;
     if (gone_) on(*std::exchange(gone_, std::nullopt));
     if (failure_.empty() && pending_.size() < settings_.window) {
-        // Reads one record at a time, so that none is read after a refused message.
         const auto max_records = std::min(kRecordsPerRound, settings_.window - pending_.size());
-        while (read < max_records && failure_.empty() && reader_.poll(*this, 1) == 1) ++read;
+        // At the journal's end the reader looks for the file of the next segment, which costs system calls.
+        const auto has_next = [this] { return journal_.newest_record->read() >= reader_.next_record(); };
+        // Reads one record at a time, so that none is read after a refused message.
+        while (read < max_records && failure_.empty() && has_next() && reader_.poll(*this, 1) == 1) ++read;
         for (const auto& segment : reader_.drain_faults()) {
             log_(service::Severity::error, settings_.name + ".journal",
                  fmt::format("kafka sink '{}': journal segment {}", settings_.name, segment));

@@ -20,9 +20,11 @@
 #include <vector>
 
 #include <poll.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
@@ -152,6 +154,42 @@ TEST_F(KafkaSinkTest, EveryQuoteArrivesOnceInOrderOfItsSymbolWithKeyHeadersAndVa
     EXPECT_EQ(account.missed, 0U);
     EXPECT_EQ(account.filtered, 2U);  // the names
     EXPECT_EQ(sink->counters().messages.read(), kQuotes);
+}
+
+TEST_F(KafkaSinkTest, AtTheEndOfTheJournalItOpensNoFiles) {
+    open_journal();
+    const MockCluster cluster;
+    cluster.make_topic("bbo");
+    const auto sink = open(settings_for(cluster.brokers()));
+    publish(1);
+    ASSERT_TRUE(wait([&] { return sink->account().delivered == 1 && sink->account().queued == 0; }));
+    const core::Descriptor watch{inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+    ASSERT_GE(inotify_add_watch(watch.get(), (folder_ / "journal").c_str(), IN_OPEN | IN_MODIFY), 0);
+    int opened = 0;
+    int saved = 0;
+    alignas(inotify_event) std::array<char, 4'096> buffer{};
+    const auto count_events = [&] {
+        const auto got = ::read(watch.get(), buffer.data(), buffer.size());
+        for (ssize_t at = 0; at < got;) {
+            inotify_event event{};
+            std::memcpy(&event, buffer.data() + at, sizeof event);
+            const std::string name = event.len == 0 ? "" : buffer.data() + at + sizeof event;
+            if ((event.mask & IN_OPEN) != 0 && name.ends_with(".mpj")) ++opened;
+            if ((event.mask & IN_MODIFY) != 0 && name == "kafka.position") ++saved;
+            at += static_cast<ssize_t>(sizeof event + event.len);
+        }
+    };
+    // Saves are 100 ms apart: until the last one the sink has looked for records many times.
+    constexpr int kSaves = 4;
+    for (int i = 1; i <= kSaves; ++i) {
+        publish(1);
+        ASSERT_TRUE(wait([&] {
+            count_events();
+            return saved >= i;
+        }));
+    }
+    constexpr int kOpenedByTheWriter = 5;  // at most: it prepares the next segment
+    EXPECT_LE(opened, kOpenedByTheWriter);
 }
 
 TEST_F(KafkaSinkTest, AnOutageOfTheBrokersLosesAndRepeatsNothing) {
