@@ -24,6 +24,8 @@ namespace millpond::bench {
 
 inline const std::vector<std::size_t> kSubscribers{1, 100, 1'000};
 inline constexpr std::uint64_t kWholeBurst = 1'000'000;
+/// Datagrams that one system call can send.
+inline constexpr std::size_t kTrain = 64;
 
 /// A line of the tcp sink, with its newline.
 inline std::string finished_line() {
@@ -72,7 +74,7 @@ public:
     template <class Run>
     [[nodiscard]] std::vector<Contender> contenders(Run run) {
         std::vector<Contender> all;
-        add_sink(all, ClientKind::tcp, run);
+        add_sink(all, "millpond tcp sink", ClientKind::tcp, kSubscribers, kTrain, run);
         add_nats(all, "nats-server", kSubscribers, kWholeBurst, run);
         return all;
     }
@@ -87,15 +89,15 @@ public:
             return run(source, clients_, count);
         });
     }
-    /// Adds one of our sinks.
+    /// Adds one of our sinks with a sender that passes this number of datagrams per system call.
     template <class Run>
-    void add_sink(std::vector<Contender>& all, ClientKind kind, Run run) {
-        add_line(all, kind == ClientKind::tcp ? "millpond tcp sink" : "millpond web sink", kSubscribers,
-                 [this, kind, run](std::size_t count) {
-                     roam();
-                     JsonLinesSink source(kind, count);
-                     return run(source, clients_, count);
-                 });
+    void add_sink(std::vector<Contender>& all, const std::string& name, ClientKind kind,
+                  const std::vector<std::size_t>& subscribers, std::size_t datagrams_per_call, Run run) {
+        add_line(all, name, subscribers, [this, kind, datagrams_per_call, run](std::size_t count) {
+            roam();
+            JsonLinesSink source(kind, count, datagrams_per_call);
+            return run(source, clients_, count);
+        });
     }
     /// Sets `goal` for the tcp sink relative to nats-server, for each number of subscribers.
     [[nodiscard]] std::vector<Goal> goals(const Goal& goal) const {

@@ -42,7 +42,7 @@ int main() {
         return processor_time(source, clients, count);
     };
     auto contenders = fan_out.contenders(run);
-    fan_out.add_sink(contenders, bench::ClientKind::web, run);
+    fan_out.add_sink(contenders, "millpond web sink", bench::ClientKind::web, bench::kSubscribers, bench::kTrain, run);
     bench::compare(
         {.question = "How much processor time do a million lines to subscribers take?",
          .unit = "s/million lines",
@@ -54,7 +54,7 @@ int main() {
          .goals = fan_out.goals({.contender = {}, .at_most = 1.0}),
          .measured = "all threads of the gateway or of nats-server, per line and subscriber; bursts of 20 lines, each "
                      "when every subscriber has the one before; the gateway gets a datagram for each quote, decodes "
-                     "it and encodes the line, nats-server gets finished lines, a burst with one call",
+                     "it and encodes the line, nats-server gets finished lines; each gets a burst with one call",
          .not_measured = "the subscribers and the sender; subscribers on other machines, TLS, slow subscribers" +
                          fan_out.missing()},
         contenders);

@@ -50,7 +50,7 @@ int main() {
         return lossless_rate(source, clients, count);
     };
     auto contenders = fan_out.contenders(run);
-    // Padded like the gateway's datagrams.
+    fan_out.add_sink(contenders, "millpond tcp sink, a call for each line", bench::ClientKind::tcp, {1}, 1, run);
     fan_out.add_nats(contenders, "nats-server, a call for each line", {1}, 1, run);
     bench::compare(
         {.question = "How many lines a second do all subscribers get without a loss?",
@@ -67,8 +67,8 @@ int main() {
          .measured =
              "two bursts on their way at a time, of 512 lines (320 for 100 subscribers, 32 for 1,000), until each "
              "subscriber has every line; the gateway gets a datagram for each quote, decodes it and encodes "
-             "the line, nats-server gets finished lines, a burst with one call or, in a row of its own, a line "
-             "with each; server, subscribers and sender share two processors",
+             "the line, 64 of them with one call, nats-server gets finished lines, a burst with one call; in rows of "
+             "their own, a line with each call; server, subscribers and sender share two processors",
          .not_measured =
              "subscribers on other machines, TLS, slow subscribers, several publishers" + fan_out.missing()},
         contenders);

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millpond/core/idle.hpp>
 #include <millpond/core/tally.hpp>
@@ -24,7 +28,8 @@ namespace millpond::bench {
 /// A gateway with one sink of JSON lines for many clients, and the sender of its feed: datagrams of one quote.
 class JsonLinesSink {
 public:
-    JsonLinesSink(ClientKind kind, std::size_t max_clients)
+    /// datagrams_per_call: how many datagrams a system call sends at most, as one train where the kernel has those.
+    JsonLinesSink(ClientKind kind, std::size_t max_clients, std::size_t datagrams_per_call = 1)
         : kind_(kind),
           running_({.receive_core = two_cores().second,
                     .poll = core::Poll::adaptive,
@@ -33,7 +38,10 @@ public:
                             kind == ClientKind::tcp ? set<gateway::tcp::Settings>(config, max_clients)
                                                     : set<gateway::web::Settings>(config, max_clients);
                         }}),
-          sender_({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running_.feed_port()))}) {}
+          datagrams_(datagrams_per_call),
+          sender_({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running_.feed_port())),
+                   .batch = datagrams_per_call,
+                   .gso = net::Want::prefer}) {}
 
     [[nodiscard]] ClientKind kind() const { return kind_; }
     [[nodiscard]] std::uint16_t port() const {
@@ -52,9 +60,15 @@ public:
     }
     /// Sends lines: one per client for each quote.
     void send(std::uint64_t quotes) {
-        for (std::uint64_t i = 0; i < quotes; ++i) {
-            const auto bytes = datagram_of(++price_);
-            spin_until([&] { return sender_.send(bytes); });
+        std::vector<std::span<const std::byte>> call;
+        for (std::uint64_t sent = 0; sent < quotes; sent += call.size()) {
+            call.clear();
+            for (auto& bytes : std::span{datagrams_}.first(std::min<std::size_t>(quotes - sent, datagrams_.size()))) {
+                bytes = datagram_of(++price_);
+                call.emplace_back(bytes);
+            }
+            std::size_t accepted = 0;
+            spin_until([&] { return (accepted += sender_.send(std::span{call}.subspan(accepted))) == call.size(); });
         }
     }
 
@@ -76,6 +90,7 @@ private:
 
     ClientKind kind_;
     RunningGateway running_;
+    std::vector<std::array<std::byte, kDatagramBytes>> datagrams_;
     net::UdpSender sender_;
     std::uint32_t price_{100'000};
 };

@@ -103,7 +103,7 @@ private:
 class ProduceWire final : public kafka::Producer::Reports {
 public:
     ProduceWire(const std::string& brokers, const std::string& topic)
-        : producer_({.brokers = brokers, .properties = {{"linger.ms", "0"}}}, *this), topic_(producer_.topic(topic)) {
+        : producer_(settings_for(brokers), "", {}, *this), topic_(producer_.topic(topic)) {
         prepare(1);
         send();
         while (delivered_ == 0) producer_.poll(std::chrono::milliseconds{10});  // creates the topic
@@ -118,7 +118,7 @@ public:
     }
     void send() {
         if (const auto refused = producer_.send(topic_, {.key = "MILLPOND", .value = value_}, 0)) {
-            throw std::runtime_error(*refused);
+            throw std::runtime_error(refused->text);
         }
     }
 
@@ -128,6 +128,13 @@ public:
     void connected(bool) override {}
 
 private:
+    static kafka::Settings settings_for(const std::string& brokers) {
+        kafka::Settings settings;
+        settings.brokers = {brokers};
+        settings.properties = {"linger.ms=0"};
+        return settings;
+    }
+
     kafka::Producer producer_;
     kafka::Producer::Topic topic_;
     std::uint64_t delivered_{0};
