@@ -1,5 +1,6 @@
 #include "service/history_files.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,11 +95,16 @@ void HistoryFiles::log_start(std::string_view source, std::string_view text, cor
     constexpr std::int64_t kSecondNs = 1'000'000'000;
     const auto last = events_.newest();
     const bool was_killed = last && last->kind != EventKind::stop;
+    const auto seen = was_killed ? std::min(std::max(last->time, history_.newest() * kSecondNs), now.utc_ns) : 0;
     events_.add({.kind = EventKind::start,
                  .severity = was_killed ? Severity::warning : Severity::info,
                  .source = source,
-                 .text = fmt::format("{}{}", text, was_killed ? "; the run before did not stop in order" : ""),
-                 .since = was_killed ? std::min(std::max(last->time, history_.newest() * kSecondNs), now.utc_ns) : 0},
+                 .text = fmt::format("{}{}", text,
+                                     was_killed ? fmt::format("; the run before did not stop in order, and was last "
+                                                              "seen at {:%F %T} UTC",
+                                                              fmt::gmtime(static_cast<std::time_t>(seen / kSecondNs)))
+                                                : ""),
+                 .since = seen},
                 now);
 }
 

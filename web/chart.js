@@ -111,6 +111,7 @@ export class Chart {
   /** Stops extending the last quote: it may have been replaced. */
   invalidate() {
     this.#valid = false;
+    this.#now.textContent = "";
   }
 
   /** Adds the chosen symbol's current quote, or its removal. record.time: event time in UTC nanoseconds. */

@@ -9,8 +9,6 @@ import { at } from "./shell.js";
 
 const EVERY_MS = 1_000;
 const MINUTE_NS = 60e9;
-/** Seconds of a sample for each range in minutes. */
-const STEPS = { 15: 1, 60: 5, 360: 60, 1440: 120 };
 /** Time around an event that a click on it shows. */
 const AROUND_NS = 2 * MINUTE_NS;
 const ZONE = "millpond-zone";
@@ -129,8 +127,10 @@ export class HistoryPanel {
     const isKnown = this.#loaded === wanted;
     if (isKnown && this.#zoomed !== null) return;
     const minutes = Number(at("history-range").value);
+    // Of a new range the daemon chooses the length of the samples, by the number of sources.
+    const continued = isKnown && this.#history.last !== 0;
     const parameters = this.#zoomed !== null ? { from: Math.max(0, this.#zoomed[0]), to: this.#zoomed[1] }
-      : { from: isKnown && this.#history.last !== 0 ? this.#history.last : this.#now - minutes * MINUTE_NS, step: STEPS[minutes] };
+      : continued ? { from: this.#history.last, step: this.#history.step } : { from: this.#now - minutes * MINUTE_NS };
     let answer;
     try {
       answer = await ask(`api/history?${query({ ...parameters, source: at("history-source").value })}`);

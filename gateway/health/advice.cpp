@@ -63,8 +63,11 @@ Advice advice(Stage stage) noexcept {
                     "Look for drops (`nstat -az UdpRcvbufErrors`, `ethtool -S DEVICE`), then at the sender and the "
                     "network; a second line, `rerequest` or `rebuild` closes gaps."};
         case Stage::joined_late:
-            return {"The sender sends changes only: an instrument appears with its next change.",
-                    "Start receivers before the sender, or restart the sender's gateway or its sink."};
+            return {
+                "The sender sends changes only: an instrument appears with its next change, and its book is "
+                "incomplete.",
+                "Start receivers before the sender, or restart the sender's gateway or its sink; of an itch feed "
+                "`rebuild` with `glimpse`, `rebuild_from` or `rerequest` brings what was sent before."};
         case Stage::books_incomplete:
             return {
                 "A better price than the one shown may exist.",
@@ -117,6 +120,11 @@ Advice advice(Stage stage) noexcept {
             return {"Consumers of this sink have missed events; it marks the quotes before them incomplete.",
                     "Find out why the sink was slow (a full disk: `df -h`), raise the ring's `capacity`, or use `mode "
                     "= \"conflate\"`."};
+        case Stage::slow_client:
+            return {
+                "The client gets a line about what it has lost; other clients are not affected.",
+                "Find it in the table of clients: let it subscribe to fewer symbols or use mode `conflate`, raise the "
+                "sink's `backlog`, or check its machine and network (`ss -tn`)."};
         case Stage::checkpoint:
             return {"Books of readers that begin in the journal come later, and segments are kept for longer.",
                     "Check the disk of the journal (`df -h`), raise `segment_bytes`, or reduce the load of the sink's "

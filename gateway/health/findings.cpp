@@ -77,6 +77,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::sink_disconnected: return "sink disconnected";
         case Stage::sink_behind: return "sink behind";
         case Stage::sink_lost: return "sink lost events";
+        case Stage::slow_client: return "slow client";
         case Stage::checkpoint: return "checkpoint overdue";
         case Stage::exposed: return "exposed";
     }
@@ -192,8 +193,7 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.joined_at != 0) {
         add_finding(
             Stage::joined_late, service::Severity::warning, feed.joined_since,
-            fmt::format("the session was joined at message {}: instruments without a change since then are missing",
-                        feed.joined_at));
+            fmt::format("the session was joined at message {}: what was sent before it is missing", feed.joined_at));
     }
     if (feed.incomplete.holds) {
         add_finding(Stage::books_incomplete, service::Severity::warning, feed.incomplete.since,
@@ -289,11 +289,22 @@ std::vector<Finding> findings(const PoolState& pool) {
                          pool.missing, pool.bound)}};
 }
 
+/// The connected client that has lost the most events; empty if none has.
+std::string worst_client(const SinkState& sink) {
+    if (sink.client_list == nullptr) return {};
+    const auto clients = sink.client_list->clients();
+    const auto worst =
+        std::ranges::max_element(*clients, {}, [](const ClientState& client) { return client.account.missed; });
+    if (worst == clients->end() || worst->account.missed == 0) return {};
+    return fmt::format("; of those connected {} the most: {}", client_name(worst->peer, worst->name),
+                       worst->account.missed);
+}
+
 std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
     std::vector<Finding> found;
     const auto add_finding = [&](service::Severity severity, std::int64_t since, std::string text,
-                                 Stage stage = Stage::sink_behind) {
-        found.push_back({stage, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)});
+                                 Stage stage = Stage::sink_behind, unsigned part = 0) {
+        found.push_back({stage, severity, fmt::format("sink '{}'", sink.name), since, std::move(text), part});
     };
     const auto cause = sink.last_error.empty() ? std::string{}
                                                : fmt::format("; its last error, {} ago: {}",
@@ -321,10 +332,18 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
         add_finding(
             service::Severity::error, sink.behind.since,
             fmt::format("{} events queued, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
-    } else if (sink.stalled.is_active(now)) {
+    }
+    if (sink.stalled.is_active(now)) {
         add_finding(service::Severity::warning, sink.stalled.since,
-                    fmt::format("clients that accepted no data and were disconnected: {}",
-                                sink.stalled.count - sink.stalled.before));
+                    fmt::format("clients that accepted no data and were disconnected: {}{}",
+                                sink.stalled.count - sink.stalled.before, cause),
+                    Stage::slow_client, 1);
+    }
+    if (sink.clients_missed.is_active(now)) {
+        add_finding(service::Severity::warning, sink.clients_missed.since,
+                    fmt::format("clients lost {} events{}", sink.clients_missed.count - sink.clients_missed.before,
+                                worst_client(sink)),
+                    Stage::slow_client);
     }
     if (sink.lost.is_active(now)) {
         add_finding(service::Severity::warning, sink.lost.since,

@@ -41,6 +41,7 @@ enum class Stage : std::uint8_t {
     sink_disconnected,  ///< A sink has no connection to its broker.
     sink_behind,        ///< A sink has stopped, or passes on old events.
     sink_lost,          ///< The ring has overwritten events before a sink read them.
+    slow_client,        ///< Clients of a sink lose events, or accepted no data and were disconnected.
     checkpoint,         ///< A journal's checkpoint is overdue.
     exposed,            ///< Other machines are admitted without authentication or TLS.
 };

@@ -338,6 +338,7 @@ void Monitor::update_sink(std::size_t index, std::int64_t now, double span) {
     state.replays_failed = health.replays_failed;
     state.connected = health.connected;
     state.stalled.update(health.clients_stalled, now);
+    state.clients_missed.update(health.clients_missed, now);
     state.refused.update(health.refused_messages, now);
     state.failed.update(health.failures, now);
     state.checkpoint_overdue.update(health.overdue_checkpoint_seconds != 0, now);

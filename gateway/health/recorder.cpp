@@ -1,12 +1,14 @@
 #include "gateway/health/recorder.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,6 +55,20 @@ double value_or_none(bool is_known, std::uint64_t value) { return is_known ? sta
 
 core::Moment moment_of(const State& state) {
     return {.utc_ns = state.now + state.utc_offset_ns, .monotonic_ns = state.now};
+}
+
+/// Names of the clients that `others` lacks, of which the first three are named.
+std::string names_of(const ClientList::Clients& clients, const std::shared_ptr<const ClientList::Clients>& others) {
+    constexpr std::size_t kNamed = 3;
+    std::vector<std::string> names;
+    for (const auto& client : clients) {
+        if (others == nullptr || std::ranges::find(*others, client.id, &ClientState::id) == others->end())
+            names.push_back(client_name(client.peer, client.name));
+    }
+    if (names.empty()) return {};
+    const auto more = names.size() - std::min(names.size(), kNamed);
+    names.resize(names.size() - more);
+    return fmt::format(": {}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 }  // namespace
@@ -155,7 +171,10 @@ void Recorder::log_connections(const State& state) {
                 : sink.last_error.empty() ? std::string{"disconnected"}
                                           : fmt::format("disconnected: {}", sink.last_error));
         }
-        if (!sink.clients) continue;
+        if (!sink.clients || sink.client_list == nullptr) continue;
+        const auto before = memory.clients;
+        memory.clients = sink.client_list->clients();
+        if (memory.clients == before) continue;  // who came and left is not known yet
         const auto came = growth(memory.accepted, sink.clients_accepted);
         const auto left = growth(memory.departed, sink.clients_departed);
         // Other than the number of clients, which the sink sets only when it has served them all.
@@ -163,9 +182,12 @@ void Recorder::log_connections(const State& state) {
         const auto log_clients = [&](bool are_new, double growth) {
             const auto count = static_cast<std::uint64_t>(growth);
             if (count == 0) return;
+            const auto names = are_new  ? names_of(*memory.clients, before)
+                               : before ? names_of(*before, memory.clients)
+                                        : "";
             log(are_new, service::Severity::info, fmt::format("sink '{}'", sink.name),
-                fmt::format("{} {} {}; {} connected now", count, count == 1 ? "client" : "clients",
-                            are_new ? "connected" : "disconnected", present),
+                fmt::format("{} {} {}{}; {} connected now", count, count == 1 ? "client" : "clients",
+                            are_new ? "connected" : "disconnected", names, present),
                 count);
         };
         log_clients(true, came);
@@ -255,10 +277,10 @@ void Recorder::take_sample(const State& state) {
     for (std::size_t i = 0; i < sinks_.size(); ++i) {
         const auto& sink = state.sinks[i];
         auto& memory = sinks_[i];
-        set(memory.source,
-            {growth(memory.delivered, sink.account.delivered) / span, growth(memory.missed, sink.account.missed),
-             static_cast<double>(sink.account.queued), static_cast<double>(sink.lag_ns),
-             value_or_none(sink.clients.has_value(), sink.clients.value_or(0))});
+        set(memory.source, {growth(memory.delivered, sink.account.delivered) / span,
+                            growth(memory.missed, sink.account.missed + sink.clients_missed.count),
+                            static_cast<double>(sink.account.queued), static_cast<double>(sink.lag_ns),
+                            value_or_none(sink.clients.has_value(), sink.clients.value_or(0))});
     }
 }
 

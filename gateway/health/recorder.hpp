@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "gateway/health/findings.hpp"
 #include "gateway/health/state.hpp"
+#include "gateway/sinks/client_list.hpp"
 #include "service/event_log.hpp"
 #include "service/history.hpp"
 
@@ -67,6 +69,7 @@ private:
         bool connected{false};
         std::uint64_t accepted{0};
         std::uint64_t departed{0};
+        std::shared_ptr<const ClientList::Clients> clients{};  // the newest list
     };
     /// A finding that the log has an event of.
     struct Open {

@@ -235,7 +235,8 @@ struct SinkState {
     std::int64_t patience_ns{0};  ///< Lag above which the sink is behind.
     Condition behind;
     bool ended{false};
-    Burst stalled;  ///< Clients disconnected because they accepted no data.
+    Burst stalled;         ///< Clients disconnected because they accepted no data.
+    Burst clients_missed;  ///< Events lost to slow clients.
     /// Events that the ring overwrote before the sink read them; reported for five minutes.
     Burst lost{.pause_ns = 300'000'000'000};
     /// Writes, syncs and sends that failed, and names that did not fit; reported for five minutes.

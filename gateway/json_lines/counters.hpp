@@ -47,7 +47,8 @@ struct Counters {
         return {.clients = clients.read(),
                 .clients_departed = departed.read(),
                 .clients_accepted = accepted.read(),
-                .clients_stalled = stalled.read()};
+                .clients_stalled = stalled.read(),
+                .clients_missed = missed.read()};
     }
 };
 

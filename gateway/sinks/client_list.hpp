@@ -1,10 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,11 @@ struct ClientState {
     double delivered_per_second{0};
     std::int64_t lag_ns{0};  ///< Minimum time that the oldest event has waited for it.
 };
+
+/// A client in texts for people: its address, and its own name if it has given one.
+[[nodiscard]] inline std::string client_name(std::string_view peer, std::string_view name) {
+    return name.empty() ? std::string{peer} : fmt::format("{} '{}'", peer, name);
+}
 
 /// The clients of a sink, for operators: the sink publishes them once a second, and ends those that are to be
 /// disconnected. The sink's thread never waits for a reader.

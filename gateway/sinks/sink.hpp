@@ -45,6 +45,7 @@ struct SinkHealth {
     std::uint64_t replays_failed{0};         ///< Replays that failed since it was opened.
     std::optional<bool> connected{};         ///< Whether its connection is up; nullopt if it makes none.
     std::uint64_t clients_stalled{0};        ///< Clients disconnected because they accepted no data.
+    std::uint64_t clients_missed{0};         ///< Events lost to slow clients, over all of them.
     std::uint64_t failures{0};               ///< Failed writes, syncs, sends and searches, and names that did not fit.
     std::uint64_t refused_messages{0};       ///< Messages that the receiver refused.
     /// Age of a journal's newest checkpoint if the next one is long overdue; 0 otherwise.

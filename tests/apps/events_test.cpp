@@ -135,8 +135,8 @@ TEST_F(Events, AGatewayThatWasKilledIsNamedByItsSuccessorWhichHasTheEventsBefore
     static_cast<void>(first.program().wait());
     GatewayRun second{given};
     const auto events = run({"events", given.metrics}).out;
-    EXPECT_THAT(events,
-                AllOf(HasSubstr(": gap: sequence numbers "), HasSubstr("; the run before did not stop in order")));
+    EXPECT_THAT(events, AllOf(HasSubstr(": gap: sequence numbers "),
+                              HasSubstr("; the run before did not stop in order, and was last seen at 20")));
     EXPECT_TRUE(following.prints("; the run before did not stop in order"));
     EXPECT_EQ(second.end().exit_code, 0);
     EXPECT_TRUE(is_saved("stopped"));

@@ -298,6 +298,18 @@ TEST_F(Itch, ABookThatBeganLateIsIncomplete) {
     say(bid(1, 100, 1'000'000));
     EXPECT_TRUE(last_is_incomplete());
     EXPECT_TRUE(seen_.gaps.empty());
+    EXPECT_EQ(decoder_.joined_at().read(), 1'000U);
+    mold_ = MoldUdp64Encoder{"S2"};
+    say(bid(1, 10, 500'000));
+    say();  // a heartbeat confirms the session
+    EXPECT_EQ(decoder_.joined_at().read(), 0U);
+}
+
+TEST_F(Itch, ASessionWhoseStartOfMessagesHasAnyNumberIsNotJoinedLate) {
+    mold_ = MoldUdp64Encoder{"S1", 1'000};
+    say([](ItchEncoder& to) { return to.system_event('O'); }, bid(1, 100, 1'000'000));
+    EXPECT_FALSE(last_is_incomplete());
+    EXPECT_EQ(decoder_.joined_at().read(), 0U);
 }
 
 TEST_F(Itch, AGapMakesEveryBookIncompleteUntilTheNextSession) {

@@ -147,6 +147,19 @@ test("clients are listed by address and name, lossy ones first, and the admin to
   });
 });
 
+test("with many clients the page ends at its footer", async () => {
+  await withGateway(["--tcp", "name=lines,listen=127.0.0.1:0"], {}, WIDE, async ({ gateway, view }) => {
+    const clients = await Promise.all(Array.from({ length: 40 }, () => connect(gateway.listening("lines"), {})));
+    try {
+      await view.locator("#clients-count").getByText(/^4\d$/).waitFor();
+      const below = await view.evaluate(() => document.documentElement.scrollHeight - scrollY - document.querySelector("footer").getBoundingClientRect().bottom);
+      assert.ok(below < 40, `${below} pixels`);
+    } finally {
+      for (const client of clients) client.end();
+    }
+  });
+});
+
 test("without an admin token clients are shown, and none can be disconnected", async () => {
   await withGateway([], {}, WIDE, async ({ gateway, view }) => {
     await view.locator("#clients tr[data-name]", { hasText: "page" }).waitFor();
@@ -230,15 +243,20 @@ test("loading, data, and findings that come and go move nothing on the page", as
 
 test("thirty feeds: nothing overflows, no serious fault of accessibility, and the quotes are in the first screen", async () => {
   const feeds = Array.from({ length: 29 }, (_, i) => `feed-${i}`);
-  await withGateway(feeds.flatMap((name) => ["--feed", `name=${name},listen=127.0.0.1:0,format=quotes,stale_seconds=0`]), { feeds }, { width: 2560, height: 1440 }, async ({ feed, view }) => {
+  const lines = "listen=127.0.0.1:0,line_b=127.0.0.1:0,format=quotes,stale_seconds=0";
+  await withGateway(feeds.flatMap((name) => ["--feed", `name=${name},${lines}`]), { feeds }, { width: 2560, height: 1440 }, async ({ feed, view }) => {
     await feed.send([QUOTE]);
     await view.locator("#feeds tr[data-name=feed-28]").waitFor({ state: "attached" });
     const { y } = await view.locator("#quotes").boundingBox();
     assert.ok(y < 1_000, `${y}`);
     assert.deepEqual(await faults(view), []);
+    await view.locator("#history-rate canvas").first().waitFor();
+    assert.equal(await view.locator("#history-note").textContent(), "");
     await picture(view, "thirty-feeds-2560");
     await view.setViewportSize({ width: 390, height: 844 });
     assert.equal(await overflow(view), 0);
+    const { width } = await view.locator("#feeds .note td").first().boundingBox();
+    assert.ok(width > 200, `a line has ${width} pixels`);
     await picture(view, "thirty-feeds-390");
   });
 });

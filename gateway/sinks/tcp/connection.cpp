@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 
 #include "gateway/json_lines/request.hpp"
+#include "gateway/sinks/client_list.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -184,7 +185,7 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     subscriber_.end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
     context_.log(service::Severity::warning, context_.settings.name + ".stalled",
                  fmt::format("tcp sink '{}': client {} accepted no data for too long and was disconnected",
-                             context_.settings.name, peer_));
+                             context_.settings.name, client_name(peer_, subscriber_.name())));
 }
 
 void Connection::watch_socket() noexcept {

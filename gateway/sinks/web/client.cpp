@@ -19,6 +19,7 @@
 
 #include "gateway/json_lines/client_socket.hpp"
 #include "gateway/json_lines/request.hpp"
+#include "gateway/sinks/client_list.hpp"
 
 namespace millpond::gateway::web {
 namespace {
@@ -214,7 +215,7 @@ void Client::end_if_stalled(std::int64_t now_ns) {
     context_.counters.stalled.add();
     context_.log(service::Severity::warning, context_.settings.name + ".stalled",
                  fmt::format("web sink '{}': client {} accepted no data for too long and was disconnected",
-                             context_.settings.name, peer_));
+                             context_.settings.name, client_name(peer_, subscriber_.name())));
     end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
 }
 

@@ -68,6 +68,7 @@ public:
         tracker_.start(1);
         books_.begin_session(true);
         ended_ = false;
+        joined_at_.set(0);
     }
 
     /// Restarts at `first` after a LineArbiter has detected a restart of the sender: empties everything.
@@ -111,6 +112,9 @@ public:
     /// Counts orders and price levels that did not fit.
     [[nodiscard]] const core::Tally& refused_orders() const noexcept { return books_.refused_orders(); }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
+    /// First number of a session that was joined after its start; 0 otherwise, and once its books were rebuilt. What
+    /// was sent before, such as the directory, is missing. Readable on any thread.
+    [[nodiscard]] const core::Tally& joined_at() const noexcept { return joined_at_; }
     /// Session of the last applied datagram.
     [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return sessions_.session(); }
     /// Number of datagrams of other sessions, which were not applied.
@@ -150,6 +154,7 @@ private:
     Sessions sessions_;
     SequenceTracker tracker_;
     bool ended_{false};
+    core::Tally joined_at_;
 };
 
 template <EventHandler Handler>
@@ -201,6 +206,7 @@ std::uint32_t ItchDecoder::apply_other(const Sessions::Datagram& datagram, const
         case Sessions::Verdict::joined:
             if (packet.sequence == 1) books_.mark_complete();
             apply(datagram.bytes, packet, datagram.arrival, handler);
+            if (!books_.is_complete()) joined_at_.set(packet.sequence);
             return packet.messages;
         case Sessions::Verdict::changed: break;
         case Sessions::Verdict::ignored:
@@ -266,14 +272,18 @@ inline void ItchDecoder::restart() noexcept {
     sessions_.restart();
     tracker_.start(1);
     ended_ = false;
+    joined_at_.set(0);
 }
 
 template <class Newest, EventHandler Handler>
 bool ItchDecoder::adopt(ItchDecoder& rebuilt, Newest& newest, const Arrival& arrival, Handler& handler) {
     const bool same_place = rebuilt.session() == session() && rebuilt.tracker_.next() == tracker_.next();
     if (!same_place || !rebuilt.books_.is_complete() || !wants_rebuild()) return false;
-    return books_.adopt(rebuilt.books_, newest, tracker_.next() - 1, arrival, handler,
-                        [](std::uint16_t, std::uint16_t) {});
+    if (!books_.adopt(rebuilt.books_, newest, tracker_.next() - 1, arrival, handler,
+                      [](std::uint16_t, std::uint16_t) {}))
+        return false;
+    joined_at_.set(0);
+    return true;
 }
 
 template <>

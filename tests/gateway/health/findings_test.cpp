@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "gateway/health/link.hpp"
 #include "gateway/health/report_json.hpp"
 #include "gateway/health/report_metrics.hpp"
+#include "gateway/sinks/client_list.hpp"
 
 namespace millpond::gateway::health {
 namespace {
@@ -163,8 +165,7 @@ TEST(Findings, AFeedThatJoinedASessionLateMayLackInstruments) {
     feed.joined_since = kNow - kSecond;
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::joined_late, service::Severity::warning, kNow - kSecond)));
-    EXPECT_EQ(found[0].text,
-              "the session was joined at message 8757: instruments without a change since then are missing");
+    EXPECT_EQ(found[0].text, "the session was joined at message 8757: what was sent before it is missing");
 }
 
 TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
@@ -412,8 +413,24 @@ TEST(Findings, StuckClientsAreAFindingForTenSecondsAndNoError) {
     auto sink = good_sink();
     sink.stalled.update(2, kNow);
     const auto found = findings(sink, kNow + 5 * kSecond);
-    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::warning, kNow)));
+    ASSERT_THAT(found, ElementsAre(is(Stage::slow_client, service::Severity::warning, kNow)));
     EXPECT_THAT(found[0].text, EndsWith("disconnected: 2"));
+    EXPECT_THAT(findings(sink, kNow + 11 * kSecond), IsEmpty());
+}
+
+TEST(Findings, ClientsThatLoseEventsAreAFindingWithTheWorstOfThem) {
+    auto sink = good_sink();
+    sink.client_list = std::make_shared<ClientList>();
+    sink.clients_missed.update(70, kNow);
+    auto found = findings(sink, kNow + 5 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::slow_client, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "clients lost 70 events");
+    ASSERT_TRUE(
+        sink.client_list->publish({{.id = 1, .peer = "10.0.0.1:5", .account = {.missed = 10}},
+                                   {.id = 2, .peer = "10.0.0.2:5", .name = "desk", .account = {.missed = 60}}}));
+    found = findings(sink, kNow + 5 * kSecond);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].text, "clients lost 70 events; of those connected 10.0.0.2:5 'desk' the most: 60");
     EXPECT_THAT(findings(sink, kNow + 11 * kSecond), IsEmpty());
 }
 

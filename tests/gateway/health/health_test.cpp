@@ -314,15 +314,20 @@ TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
                                sink.stall = std::chrono::seconds{1};
                            }};
     const millpond::test::LineClient stuck{gateway.tcp().port(), 4'096};
+    Finding found;
+    Finding lost;
     EXPECT_TRUE(gateway.watch_until([&](const State& state) {
         gateway.send_quote();
-        // The finding may follow another one; it lasts for ten seconds only.
-        return std::ranges::any_of(findings(state, state.now),
-                                   [](const auto& one) { return one.stage == Stage::sink_behind; });
+        // The findings may follow others; they last for ten seconds only.
+        for (const auto& one : findings(state, state.now)) {
+            if (one.stage == Stage::slow_client) (one.part == 0 ? lost : found) = one;
+        }
+        return !found.text.empty();
     }));
-    const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'tcp'");
-    EXPECT_EQ(found.text, "clients that accepted no data and were disconnected: 1");
+    EXPECT_THAT(found.text, AllOf(StartsWith("clients that accepted no data and were disconnected: 1; its last error"),
+                                  HasSubstr("client 127.0.0.1:")));
+    EXPECT_THAT(lost.text, AllOf(StartsWith("clients lost "), HasSubstr(" events")));
     EXPECT_EQ(found.severity, service::Severity::warning);
 }
 

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gateway/sinks/client_list.hpp"
 #include "service/event_log.hpp"
 #include "service/history.hpp"
 #include "tests/support/allocation_counter.hpp"
@@ -206,22 +208,36 @@ TEST_F(RecorderTest, ConnectionsAndClientsComeAndGo) {
     feed.disconnected.update(false, state.now);
     state.sinks[0].connected = true;
     state.sinks[0].clients = 0;
+    state.sinks[0].client_list = std::make_shared<ClientList>();
     update(2);
     feed.disconnected.update(true, state.now);
     feed.connection_failure = "closed by the server";
     state.sinks[0].connected = false;
     state.sinks[0].last_error = "broken pipe";
-    state.sinks[0].clients_accepted = 3;
-    state.sinks[0].clients_departed = 1;
-    state.sinks[0].clients = 2;
+    const ClientState desk{.id = 1, .peer = "10.0.0.2:5", .name = "desk"};
+    state.sinks[0].clients_accepted = 6;
+    state.sinks[0].clients = 6;
+    ASSERT_TRUE(state.sinks[0].client_list->publish({desk,
+                                                     {.id = 2, .peer = "10.0.0.2:6"},
+                                                     {.id = 3, .peer = "10.0.0.2:7"},
+                                                     {.id = 4, .peer = "10.0.0.2:8"},
+                                                     {.id = 5, .peer = "10.0.0.2:9"}}));
     update(4);
-    EXPECT_THAT(logged(),
-                ElementsAre("connect feed 'feed-0': logged in at 10.0.0.1:9000", "connect sink 'sink-0': connected",
-                            "disconnect feed 'feed-0': not logged in at 10.0.0.1:9000: closed by the server",
-                            "disconnect sink 'sink-0': disconnected: broken pipe",
-                            "connect sink 'sink-0': 3 clients connected; 2 connected now"));
-    events.flush_all({.utc_ns = kPlantedBegin * kPlantedSecondNs, .monotonic_ns = state.now});
-    EXPECT_EQ(logged().back(), "disconnect sink 'sink-0': 1 client disconnected; 2 connected now");
+    state.sinks[0].clients_departed = 5;
+    state.sinks[0].clients = 1;
+    update(5);  // who has left is not known yet
+    ASSERT_TRUE(
+        state.sinks[0].client_list->publish({{.id = 2, .peer = "10.0.0.2:6"}, {.id = 3, .peer = "10.0.0.2:7"}}));
+    update(6);
+    EXPECT_THAT(
+        logged(),
+        ElementsAre("connect feed 'feed-0': logged in at 10.0.0.1:9000", "connect sink 'sink-0': connected",
+                    "disconnect feed 'feed-0': not logged in at 10.0.0.1:9000: closed by the server",
+                    "disconnect sink 'sink-0': disconnected: broken pipe",
+                    "connect sink 'sink-0': 6 clients connected: 10.0.0.2:5 'desk', 10.0.0.2:6, 10.0.0.2:7 and 2 "
+                    "more; 6 connected now",
+                    "disconnect sink 'sink-0': 5 clients disconnected: 10.0.0.2:5 'desk', 10.0.0.2:8, "
+                    "10.0.0.2:9; 1 connected now"));
 }
 
 TEST_F(RecorderTest, FindingsThatAreOpenWhenTheRunEndsGetAnEnd) {
@@ -248,6 +264,7 @@ TEST_F(RecorderTest, FindingsThatAreOpenWhenTheRunEndsGetAnEnd) {
 
 TEST_F(RecorderTest, AClientThatTheSinkHasNotServedYetIsNotOneThatDisconnected) {
     state.sinks[0].clients = 0;
+    state.sinks[0].client_list = std::make_shared<ClientList>();
     state.sinks[0].clients_accepted = 1;  // counted when it connects, and `clients` at the end of the sink's round
     update(1);
     state.sinks[0].clients = 1;
