@@ -305,6 +305,23 @@ TEST_F(Itch, ABookThatBeganLateIsIncomplete) {
     EXPECT_EQ(decoder_.joined_at().read(), 0U);
 }
 
+TEST_F(Itch, ASessionThatIsOverIsNotJoinedLate) {
+    std::array<std::byte, 64> buffer;
+    mold_ = MoldUdp64Encoder{"S1", 1'000};
+    say(bid(1, 100, 1'000'000));
+    ASSERT_EQ(decoder_.joined_at().read(), 1'000U);
+    mold_.begin(buffer);
+    ASSERT_TRUE(feed(mold_.finish_session()).ok());
+    EXPECT_EQ(decoder_.joined_at().read(), 0U);
+    for (const std::uint64_t next : {1U, 1'000U}) {
+        ItchDecoder late{table_, kSmall};
+        MoldUdp64Encoder mold{"S2", next};
+        mold.begin(buffer);
+        ASSERT_TRUE(late.decode(mold.finish_session(), {}, seen_).ok());
+        EXPECT_EQ(late.joined_at().read(), 0U);
+    }
+}
+
 TEST_F(Itch, ASessionWhoseStartOfMessagesHasAnyNumberIsNotJoinedLate) {
     mold_ = MoldUdp64Encoder{"S1", 1'000};
     say([](ItchEncoder& to) { return to.system_event('O'); }, bid(1, 100, 1'000'000));

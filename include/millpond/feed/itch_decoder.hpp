@@ -112,8 +112,8 @@ public:
     /// Counts orders and price levels that did not fit.
     [[nodiscard]] const core::Tally& refused_orders() const noexcept { return books_.refused_orders(); }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
-    /// First number of a session that was joined after its start; 0 otherwise, and once its books were rebuilt. What
-    /// was sent before, such as the directory, is missing. Readable on any thread.
+    /// First number of a session that was joined after its start; 0 otherwise, and once its books were rebuilt or
+    /// it has ended. What was sent before, such as the directory, is missing. Readable on any thread.
     [[nodiscard]] const core::Tally& joined_at() const noexcept { return joined_at_; }
     /// Session of the last applied datagram.
     [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return sessions_.session(); }
@@ -205,8 +205,9 @@ std::uint32_t ItchDecoder::apply_other(const Sessions::Datagram& datagram, const
     switch (packet.error ? Sessions::Verdict::ignored : sessions_.observe(datagram)) {
         case Sessions::Verdict::joined:
             if (packet.sequence == 1) books_.mark_complete();
+            joined_at_.set(packet.sequence == 1 ? 0 : packet.sequence);
             apply(datagram.bytes, packet, datagram.arrival, handler);
-            if (!books_.is_complete()) joined_at_.set(packet.sequence);
+            if (books_.is_complete()) joined_at_.set(0);
             return packet.messages;
         case Sessions::Verdict::changed: break;
         case Sessions::Verdict::ignored:
@@ -243,6 +244,7 @@ std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& 
         sessions_.end();
         books_.clear(ClearReason::end_of_session, false, arrival, handler);
         books_.mark_incomplete();
+        joined_at_.set(0);
     }
     return step.old;
 }
