@@ -2,6 +2,7 @@
 
 import { ringOf } from "./composite.js";
 import { count } from "./format.js";
+import { formatRoute } from "./route.js";
 
 const STATES = { trading: "trading", halted: "halted", paused: "paused", quotation_only: "quotation only", operational_halt: "operational halt" };
 
@@ -84,6 +85,7 @@ function mixtureOf({ venues, symbol, sources, composites }) {
 
 function absenceOf({ venue, venues, symbol }) {
   if (venues.length === 0) return `No instrument ${symbol} yet`;
+  if (venues.every((one) => one === "")) return `${symbol} has no venue: its address is ${formatRoute({ symbol })}`;
   return venue === "" ? `Several venues have ${symbol}: ${venues.join(", ")}` : `${symbol} has another venue: ${venues.join(", ")}`;
 }
 

@@ -41,6 +41,7 @@ struct ReplayPart {
     std::uint64_t number{0};                 ///< Likewise.
     bool begins{false};                      ///< The start was found.
     std::string failure{};                   ///< Why the replay ends here; empty otherwise.
+    bool is_refused{false};                  ///< The failure is the request's, such as a start that is not there.
     std::unique_ptr<ReplayedState> state{};  ///< The offered number is reached: the reader waits.
 };
 

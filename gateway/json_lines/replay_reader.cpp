@@ -76,6 +76,7 @@ ReplayReader::Outcome ReplayReader::step(std::uint64_t live) noexcept {
         return Outcome::moved;
     } catch (const RequestError& error) {
         failed.failure = error.what();
+        failed.is_refused = true;
     } catch (const std::system_error& error) {  // its text has the folder
         failed.failure = fmt::format("'from': the journal cannot be read: {}", error.code().message());
     } catch (const std::exception& error) {

@@ -78,11 +78,11 @@ void Replays::end(Replay& replay) {
     wake();
 }
 
-void Replays::note_failure(const Replay& replay, const std::string& reason) {
+void Replays::note_failure(const Replay& replay, const ReplayPart& part) {
     failed_.add();
-    options_.log(service::Severity::warning, options_.sink + ".replay",
+    options_.log(part.is_refused ? service::Severity::info : service::Severity::warning, options_.sink + ".replay",
                  fmt::format("{} sink '{}': a replay from {} failed: {}", options_.type, options_.sink,
-                             json_of(replay.start()), reason));
+                             json_of(replay.start()), part.failure));
 }
 
 void Replays::wake() const noexcept { static_cast<void>(eventfd_write(wake_.get(), 1)); }

@@ -51,8 +51,8 @@ public:
     [[nodiscard]] std::shared_ptr<Replay> start(const ReplayStart& start, const WantedSymbols& wanted);
     /// Ends a replay that was started.
     void end(Replay& replay);
-    /// Counts and logs a failure.
-    void note_failure(const Replay& replay, const std::string& reason);
+    /// Counts and logs the failure that a part has: a warning, unless it is the request's.
+    void note_failure(const Replay& replay, const ReplayPart& part);
     /// Makes the reader look for offers and for room.
     void wake() const noexcept;
 

@@ -40,7 +40,7 @@ void Subscriber::write_replay() {
     while (replay_ && text_.size() < kMaxText && replay_->try_pop(part)) {
         has_popped = true;
         if (!part.failure.empty()) {
-            replays_->note_failure(*replay_, part.failure);
+            replays_->note_failure(*replay_, part);
             end_replay();
             // Before its begin the client has its subscriptions still; afterwards there is nothing to go on with.
             if (is_parked_) {

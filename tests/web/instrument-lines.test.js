@@ -329,6 +329,7 @@ test("an instrument that is not there, or not alone, is named", async () => {
   for (const [found, venue, problem] of [
     [[], "X", "No instrument A yet"],
     [[{ ...FACTS, venue: "Y" }], "X", "A has another venue: Y"],
+    [[{ ...FACTS, venue: "" }], "X", "A has no venue: its address is #/-/A"],
     [[FACTS, { ...FACTS, venue: "Y" }], "", "Several venues have A: X, Y"],
     [[FACTS, { ...FACTS, venue: "Y" }], "X", "2 instruments of this ring are called A: their events are mixed here"],
   ]) {

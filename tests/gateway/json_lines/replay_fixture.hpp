@@ -284,8 +284,10 @@ protected:
     market::NameGuard guard_{name_};
     std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} / ("millpond_replay_" + name_)};
     std::vector<std::string> said_;
-    service::LogFunction log_ = [this](service::Severity, std::string_view, const std::string& text) {
+    std::vector<std::string> warned_;  // those of `said_` that are warnings or errors
+    service::LogFunction log_ = [this](service::Severity severity, std::string_view, const std::string& text) {
         said_.push_back(text);
+        if (severity >= service::Severity::warning) warned_.push_back(text);
     };
     std::unique_ptr<market::RingWriter> ring_;
     std::unique_ptr<DepthFeed> feed_;
