@@ -173,9 +173,9 @@ void ReplayReader::check_journal(bool waits_for_journal, std::uint64_t limit) {
     if (waits_since_ns_ == 0) waits_since_ns_ = now;
     if (now - waits_since_ns_ < from_.patience.count()) return;
     const auto last = reader_->epoch() == from_.epoch ? reader_->current() : 0;
-    throw RequestError(fmt::format(
-        "'from': the journal has stopped: entry {} is its newest, the ring's is {} and does not reach back to it", last,
-        limit));
+    throw std::runtime_error(
+        fmt::format("the journal has stopped: entry {} is its newest, the ring's is {} and does not reach back to it",
+                    last, limit));
 }
 
 void ReplayReader::push(ReplayPart&& part) {
