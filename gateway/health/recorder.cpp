@@ -62,7 +62,7 @@ std::string names_of(const ClientList::Clients& clients, const std::shared_ptr<c
     constexpr std::size_t kNamed = 3;
     std::vector<std::string> names;
     for (const auto& client : clients) {
-        if (others == nullptr || std::ranges::find(*others, client.id, &ClientState::id) == others->end())
+        if (others == nullptr || !std::ranges::binary_search(*others, client.id, {}, &ClientState::id))
             names.push_back(client_name(client.peer, client.name));
     }
     if (names.empty()) return {};

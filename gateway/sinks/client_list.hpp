@@ -40,7 +40,8 @@ class ClientList {
 public:
     using Clients = std::vector<ClientState>;
 
-    /// Publishes the clients. Returns false, without an effect, while a reader takes the list.
+    /// Publishes the clients, in the order of their ids. Returns false, without an effect, while a reader takes the
+    /// list.
     bool publish(Clients now) {
         auto shown = std::make_shared<const Clients>(std::move(now));
         const std::unique_lock lock{mutex_, std::try_to_lock};
