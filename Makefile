@@ -147,7 +147,7 @@ package-test: package ## install, run, upgrade and remove these packages in a ba
 	tools/test_package build/package/packages
 
 # VERSION: of a release; the checkout must be ready for it (tools/release/version).
-release: deps-release+aarch64 npm build-package ## make what users download: an archive for any Linux, an image and an RPM of it, Debian packages, and lists of them: build/release-files [VERSION=0.2.0] [SIGN_KEY=ID]
+release: deps-release+python+aarch64+wheel npm build-package ## make what users download: an archive for any Linux, an image and an RPM of it, Debian, npm and Python packages, and lists of them: build/release-files [VERSION=0.2.0] [SIGN_KEY=ID] (root)
 	tools/release/make build/package build/release-files "$$(tools/release/version $(VERSION))" $(SIGN_KEY)
 
 release-test: release ## install and run each of these files where nothing else is installed (root)
@@ -157,6 +157,7 @@ release-test: release ## install and run each of these files where nothing else 
 	tools/release/test_portable build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	tools/release/test_image build/release-files/millpond-*.oci.tar
 	tools/release/test_podman build/release-files/millpond-*.oci.tar
+	python/test_wheel build/release-files
 	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 

@@ -14,6 +14,8 @@ KINDS = {
     "millpond-0.1.0~git1.ab-library.tar.gz": ("library", ""),
     "millpond_0.1.0~git1.ab_amd64.deb": ("deb", "amd64"),
     "millpond-shm-linux-arm64-0.1.0-git1.gab.tgz": ("npm", "arm64"),
+    "millpond-0.1.0.dev1+gab.tar.gz": ("sdist", ""),
+    "millpond-0.1.0.dev1+gab-cp311-cp311-manylinux_2_28_aarch64.whl": ("wheel", "aarch64"),
 }
 
 
