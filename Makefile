@@ -155,11 +155,16 @@ release-test: release ## install and run each of these files where nothing else 
 	tools/release/test_npm build/release-files
 	tools/release/test_library build/release-files build/package/release-tools-*/bin/conan
 	tools/release/test_portable build/release-files/millpond-*-linux-$$(uname -m).tar.gz
-	tools/release/test_image build/release-files/millpond-*.oci.tar
-	tools/release/test_podman build/release-files/millpond-*.oci.tar
+	tools/release/test_image build/release-files/millpond-*-amd64.oci.tar
+	tools/release/test_podman build/release-files/millpond-*-amd64.oci.tar
+	tools/release/test_arm64 build/release-files "$$(tools/arm64_tree)"
 	python/test_wheel build/release-files
 	tools/release/test_rpm build/release-files/millpond-*-linux-$$(uname -m).tar.gz
 	build/package/release-tools-*/bin/python tools/release/test_deploy build/release-files/millpond-*-linux-$$(uname -m).tar.gz
+
+# Not in `check`: it builds everything again.
+release-check: release ## make these files again, in another tree without a compiler cache, and compare their bytes (root)
+	tools/release/check
 
 pgo: deps-build ## build the program with profile-guided optimisation, using its demo: build/pgo
 	tools/build_pgo
@@ -167,4 +172,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test pgo clean
+.PHONY: can-read-feed docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test release release-test release-check pgo clean
