@@ -177,8 +177,7 @@ TEST_F(PlantedFailure, AClientThatTakesNothing) {
     const auto again = [&] { stuck.emplace_back(std::uint16_t{9100}, kSmallBuffer); };
     again();
     expect_named({kGoodBut, "slow client: sink 'tcp': ", "clients lost "},
-                 {"slow client", "bad", "the gateway reports for sink 'tcp': clients lost ", "ss -tn"},
-                 again);
+                 {"slow client", "bad", "the gateway reports for sink 'tcp': clients lost ", "ss -tn"}, again);
 }
 
 TEST_F(PlantedFailure, ASinkThatCannotWrite) {
