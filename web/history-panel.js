@@ -127,7 +127,7 @@ export class HistoryPanel {
     const isKnown = this.#loaded === wanted;
     if (isKnown && this.#zoomed !== null) return;
     const minutes = Number(at("history-range").value);
-    // Of a new range the daemon chooses the length of the samples, by the number of sources.
+    // The daemon chooses the length of the samples of a new range, by the number of sources.
     const continued = isKnown && this.#history.last !== 0;
     const parameters = this.#zoomed !== null ? { from: Math.max(0, this.#zoomed[0]), to: this.#zoomed[1] }
       : continued ? { from: this.#history.last, step: this.#history.step } : { from: this.#now - minutes * MINUTE_NS };

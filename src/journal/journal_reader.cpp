@@ -154,7 +154,7 @@ LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostR
     return {.first = first, .last = last, .reason = reason};
 }
 
-/// Of records that are not of the ring. False if their contents are impossible.
+/// Whether a record that has no event of the ring is a valid part of a checkpoint.
 bool JournalReader::is_of_checkpoint(const RecordView& view) noexcept {
     if (view.kind == RecordKind::book) return book_part(view).has_value();
     CheckpointRecord end;

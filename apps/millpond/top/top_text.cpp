@@ -363,7 +363,7 @@ private:
         return table;
     }
 
-    /// As the page shows it (web/fix.js).
+    /// The state of a session in the words of the page (web/fix.js).
     static std::string state_of(const Tree& session) {
         if (!is_set(session, "enabled")) return "disabled";
         if (is_set(session, "resending")) return "resend in progress";

@@ -244,8 +244,8 @@ TEST_F(RecorderTest, FindingsThatAreOpenWhenTheRunEndsGetAnEnd) {
     state.feeds[0].link_down.update(true, state.now);
     state.sinks[0].ended = true;
     update(1);
-    const auto begun = events.select({});
-    ASSERT_EQ(begun.size(), 2U);
+    const auto open = events.select({});
+    ASSERT_EQ(open.size(), 2U);
     const core::Moment end{.utc_ns = (kPlantedBegin + 9) * kPlantedSecondNs, .monotonic_ns = state.now + 8};
     recorder.finish(end);
     recorder.finish(end);
